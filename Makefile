@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every target makes what it needs. `make` alone lists them.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+LAB    ?= lab
+PYTEST := $(BIN)/pytest
+export LAB
+
+# The lab's programs run long: their byte code is worth writing.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up)
+	$(BIN)/python tests/e2e/demo.py
+
+test: lint test-unit test-lab ## everything: checks, unit tests, then the tests against the lab
+
+test-unit: venv ## the tests that need nothing but Python
+	$(PYTEST) tests/unit
+
+test-lab: venv ## the tests against a real Kubernetes and a real Nova
+	$(BIN)/python tests/run_against_lab.py
+
+lint: venv ## formatting, lint, types, direction of imports, Ansible's own rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	PYTHONPATH=operator:collections $(BIN)/lint-imports
+	$(BIN)/yamllint --strict .
+	$(BIN)/ansible-lint --offline
+
+bench: venv ## how long a pass takes, against a run without the in-process modules
+	$(BIN)/python tests/bench/passes.py
+
+lab: venv ## bring the lab up: Kubernetes and OpenStack on this machine
+	$(BIN)/python lab/lab.py up
+
+lab-down: venv ## take the lab away
+	$(BIN)/python lab/lab.py down
+
+lock: $(BIN)/uv ## resolve the dependencies anew into requirements/
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' pyproject.toml -o requirements/product.txt
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements/dev.txt
+
+venv: $(VENV)/.done
+
+$(BIN)/uv: requirements/uv.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/uv.txt
+	@touch $@
+
+$(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode requirements/dev.txt requirements/uv.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+clean: ## forget the environment and every cache of this tree
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build *.egg-info operator/*.egg-info
+
+.PHONY: help demo test test-unit test-lab lint bench lab lab-down lock venv clean
