@@ -47,6 +47,7 @@ def without_secrets(text: str) -> str:
 
 def scrub(text: object) -> str:
     """Return the text as one printable line of at most 256 characters, without what looks like a credential."""
+    line = _UNPRINTABLE.sub(" ", without_secrets(str(text))).strip()
     return line if len(line) <= DETAIL_LENGTH else line[: DETAIL_LENGTH - 1] + "…"
 
 
