@@ -14,7 +14,7 @@ import pathlib
 import ssl
 import tempfile
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib import parse
 
 import urllib3
@@ -126,7 +126,7 @@ class ApiServer:
         return errors.CallError(
             system="kubernetes",
             call=f"{method} {parse.urlsplit(target).path}",
-            detail=f"no answer from the API server {self.url}: {_cause(error)}",
+            detail=f"no answer from the API server {self.url}: {errors.cause(error)}",
         )
 
 
@@ -161,19 +161,3 @@ def _no_configuration(detail: str) -> errors.CallError:
         call="connect",
         detail=f"{detail}; name a kubeconfig by the argument or by the environment variable KUBECONFIG",
     )
-
-
-def _cause(error: Exception) -> str:
-    """Return what went wrong in a few words, without the object representations that urllib3 puts into its messages."""
-    known: Mapping[type[Any], str] = {
-        urllib3.exceptions.ConnectTimeoutError: f"no connection within {CONNECT_SECONDS:.0f} s",
-        urllib3.exceptions.ReadTimeoutError: "it accepted the call, but did not answer in time",
-        urllib3.exceptions.NameResolutionError: "its name cannot be resolved",
-    }
-    for kind, text in known.items():
-        if isinstance(error, kind):
-            return text
-    inner = error.__cause__ or error.__context__
-    if isinstance(inner, OSError) and inner.strerror:
-        return inner.strerror
-    return str(error.args[0] if error.args and isinstance(error.args[0], str) else error)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import typing
+from collections.abc import Iterator
 
 System = typing.Literal["kubernetes", "keystone", "nova", "placement"]
 
@@ -22,19 +23,27 @@ _SECRETS = (
     # tokens by their form: Keystone's Fernet tokens, JSON web tokens
     (re.compile(r"\bgAAAA[\w=-]{16,}"), "***"),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"), "***"),
-    # credentials by the name in front of them, in headers, JSON, queries and INI alike
+    # credentials by the name in front of them, in headers, JSON, queries and INI; "Secret: not found" is prose
     (
         re.compile(
             r"""(?i)(\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:bearer|basic)?\s*
                 |\bbearer\s+
                 |\bx-(?:auth|subject)-token["']?\s*[:=]\s*["']?
-                |(?:password|passwd|secret|token|adminpass)["']?\s*[:=]\s*["']?)
+                |passw(?:or)?d["']?\s*[:=]\s*["']?
+                |(?:secret|token|adminpass)(?:=|["']\s*[:=]\s*)["']?)
                 [^\s"',;&}]+""",
             re.VERBOSE,
         ),
         r"\1***",
     ),
 )
+_CAUSES = {
+    "NameResolutionError": "the name cannot be resolved",
+    "ConnectTimeoutError": "no connection in time",
+    "ReadTimeoutError": "the call was accepted, but not answered in time",
+    "ReadTimeout": "the call was accepted, but not answered in time",
+    "RemoteDisconnected": "the connection was closed without an answer",
+}
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
 
 
@@ -49,6 +58,32 @@ def scrub(text: object) -> str:
     """Return the text as one printable line of at most 256 characters, without what looks like a credential."""
     line = _UNPRINTABLE.sub(" ", without_secrets(str(text))).strip()
     return line if len(line) <= DETAIL_LENGTH else line[: DETAIL_LENGTH - 1] + "…"
+
+
+def cause(error: BaseException) -> str:
+    """Return why a connection failed, in a few words of the operating system where it has any.
+
+    The messages of the HTTP libraries hold the whole URL with its query, and the representation of their own objects.
+    """
+    for each in _chain(error):
+        for kind in type(each).__mro__:
+            if kind.__name__ in _CAUSES:
+                return _CAUSES[kind.__name__]
+        if isinstance(each, OSError) and each.strerror:
+            return each.strerror
+    return type(error).__name__
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Return the error and what caused it, the innermost last; urllib3 and requests keep causes in their arguments."""
+    seen: list[BaseException] = []
+    todo: list[object] = [error]
+    while todo:
+        each = todo.pop(0)
+        if isinstance(each, BaseException) and not any(each is other for other in seen):
+            seen.append(each)
+            todo += [*each.args, getattr(each, "reason", None), each.__cause__, each.__context__]
+    return iter(seen)
 
 
 class CallError(Exception):
