@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the operator, and ends it in good order.
+
+The process ends with 0 when it was asked to, and with 1 when something it cannot do without is lost: the Lease, a
+watch, the dispatcher. Kubernetes then starts it anew, which is the one recovery that always works.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue as stdlib_queue
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import kubernetes
+
+from nova_compute_operator import (
+    api,
+    dispatch,
+    folders,
+    health,
+    leadership,
+    log,
+    metrics,
+    passes,
+    processes,
+    settings,
+    triggers,
+    watches,
+)
+
+logger = logging.getLogger(f"{log.ROOT}.main")
+
+# How often silence is looked for.
+_LOOK_ROUND = 5.0
+
+
+class Operator:
+    """All parts of one process, wired together."""
+
+    def __init__(self, told: settings.Settings, server: api.ApiServer, store: folders.Folders) -> None:
+        self._told = told
+        self._server = server
+        # What ends the process: None for a signal, else the reason. This queue may be put to from a signal handler.
+        self._endings: stdlib_queue.SimpleQueue[str | None] = stdlib_queue.SimpleQueue()
+        self._numbers = metrics.Metrics()
+        runs = passes.Passes(
+            playbook=told.playbook,
+            store=store,
+            timeout=told.pass_timeout,
+            default_image_pull_policy=told.default_image_pull_policy,
+        )
+        self._dispatcher = dispatch.Dispatcher(
+            runs=runs,
+            store=store,
+            numbers=self._numbers,
+            slots=told.max_concurrent_reconciles,
+            sync_period=told.sync_period,
+            on_timeout=self._report_timeout,
+            on_death=self._endings.put,
+        )
+        self._watches = [
+            watches.Watch(
+                server,
+                kind,
+                namespace=told.namespace,
+                clock=time.monotonic,
+                on_change=self._dispatcher.take,
+                on_death=self._endings.put,
+            )
+            for kind in triggers.KINDS
+        ]
+        self._leading = not told.leader_elect
+        self._leadership = leadership.Leadership(
+            client=server.client,
+            name=settings.LEASE_NAME,
+            namespace=settings.lease_namespace(told),
+            on_started=self._lead,
+            on_lost=self._endings.put,
+        )
+
+    def run(self) -> int:
+        """Work until a signal or a loss ends it; returns the process's exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._endings.put(None))
+        self._publish()
+        with contextlib.ExitStack() as stack:
+            for server in self._servers():
+                stack.callback(server.close)
+            self._dispatcher.start()
+            for watch in self._watches:
+                watch.start()
+            if self._told.leader_elect:
+                self._leadership.start()
+            reason = self._until_the_end()
+            if reason is None:
+                logger.info("Asked to end: no new pass starts", extra=log.fields(running=self._dispatcher.running))
+            else:
+                logger.error("Ending, to be started anew", extra=log.fields(reason=reason))
+            for watch in self._watches:
+                watch.stop()
+            # Without the Lease another operator may already be at work: what runs here must stop at once.
+            in_order = self._dispatcher.close(grace=self._told.shutdown_grace if reason is None else 0.0)
+            if self._told.leader_elect:
+                self._leadership.release()
+            logger.info("Ended", extra=log.fields(passes_cut_off=not in_order))
+        return 0 if reason is None else 1
+
+    def _until_the_end(self) -> str | None:
+        opened = False
+        while True:
+            if not opened and self._leading and all(watch.settled for watch in self._watches):
+                logger.info("Passes start", extra=log.fields(pools=self._dispatcher.pools))
+                self._dispatcher.open()
+                opened = True
+            try:
+                return self._endings.get(timeout=_LOOK_ROUND if opened else 0.1)
+            except stdlib_queue.Empty:
+                pass
+            for watch in self._watches:
+                if watch.kind.required and watch.silent:
+                    return f"the watch of {watch.kind.plural} has been silent for {watch.age:.0f} s"
+
+    def _lead(self) -> None:
+        logger.info("The Lease is ours")
+        self._leading = True
+
+    def _publish(self) -> None:
+        numbers = self._numbers
+        numbers.gauge("nova_compute_operator_pools", "Pools there are", lambda: self._dispatcher.pools)
+        numbers.gauge(
+            "nova_compute_operator_queue_length", "Pools with a look ahead of them", lambda: self._dispatcher.waiting
+        )
+        numbers.gauge("nova_compute_operator_passes_running", "Passes that run", lambda: self._dispatcher.running)
+        numbers.gauge("nova_compute_operator_leading", "Whether this process runs passes", lambda: self._leading)
+        numbers.watch_ages(lambda: [(watch.kind.name, watch.age) for watch in self._watches])
+
+    def _servers(self) -> Iterator[health.Server]:
+        probes = {"/healthz": health.check_page(self._unhealthy), "/readyz": health.check_page(self._unready)}
+        pages = {"/metrics": health.metrics_page(self._numbers.registry)}
+        if self._told.health_probe_bind_address:
+            yield health.Server(self._told.health_probe_bind_address, probes)
+        if self._told.metrics_bind_address:
+            yield health.Server(self._told.metrics_bind_address, pages)
+
+    def _unhealthy(self) -> list[str]:
+        silent = [f"watch-{watch.kind.plural}" for watch in self._watches if watch.kind.required and watch.silent]
+        return silent + ([] if self._dispatcher.alive else ["dispatcher"])
+
+    def _unready(self) -> list[str]:
+        unlisted = [watch for watch in self._watches if watch.kind.required and not watch.listed]
+        return [f"list-{watch.kind.plural}" for watch in unlisted] + self._unhealthy()
+
+    def _report_timeout(self, pool: str, seconds: float) -> None:
+        message = f"The pass was ended after {seconds:.0f} s, its limit; it starts anew after a while"
+        try:
+            self._server.record_event(pool, kind="Warning", reason="RunTimeout", message=message)
+        except api.ApiError as error:
+            logger.warning("Could not record an event", extra=log.fields(pool=pool, error=str(error)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the operator; returns the process's exit code."""
+    told = settings.parse(sys.argv[1:] if arguments is None else arguments)
+    log.set_up(level=told.zap_log_level, encoder=told.zap_encoder)
+    for flag in told.not_served:
+        logger.info("This version does not serve what a flag asks for", extra=log.fields(flag=flag))
+    try:
+        server = api.ApiServer.connect()
+        store = folders.Folders(told.private_data_dir)
+    except (kubernetes.config.ConfigException, folders.FolderInUseError, OSError) as error:
+        return _cannot_start(error)
+    processes.adopt_orphans()
+    try:
+        return Operator(told, server, store).run()
+    except OSError as error:
+        return _cannot_start(error)
+    finally:
+        store.close()
+
+
+def _cannot_start(error: Exception) -> int:
+    logger.error("Cannot start", extra=log.fields(error=str(error)))
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the events of a pass say about it: what it asked for, what failed, how long each step took.
+
+Pure. The events are those that ansible-runner hands out, so the outcome is the same however the pass was run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+MESSAGE_LIMIT = 1024
+STATISTIC = "next_look_seconds"
+
+_FAILURES = ("runner_on_failed", "runner_item_on_failed", "runner_on_unreachable")
+
+
+class Verdict(enum.Enum):
+    """How a pass ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A failed task: its role, its name and what it said, free of secrets by the task's own making."""
+
+    step: str
+    task: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One pass. Times are in seconds; `next_look` of None means that the pass asked for nothing."""
+
+    verdict: Verdict
+    seconds: float
+    next_look: float | None = None
+    changed: int = 0
+    failure: Failure | None = None
+    # Failures that the play itself dealt with; they are part of its work, but worth a line.
+    rescued: tuple[Failure, ...] = ()
+    step_seconds: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+class Reader:
+    """Takes the events of one pass in their order."""
+
+    def __init__(self, pool: str) -> None:
+        self._pool = pool
+        self._asked: float | None = None
+        self._changed = 0
+        self._failures: list[Failure] = []
+        self._steps: dict[str, float] = {}
+        self._unhandled: Failure | None = None
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Look at one event."""
+        kind = event.get("event")
+        data = event.get("event_data") or {}
+        said = data.get("res")
+        result: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+        if kind in ("runner_on_ok", *_FAILURES) and data.get("role"):
+            step = str(data["role"]).rpartition(".")[2]
+            self._steps[step] = self._steps.get(step, 0.0) + float(data.get("duration") or 0.0)
+        if kind == "runner_on_ok":
+            self._changed += bool(result.get("changed"))
+            self._statistics(result.get("ansible_stats"), data.get("host"))
+        elif kind in _FAILURES and not data.get("ignore_errors"):
+            self._failures.append(
+                Failure(
+                    step=str(data.get("role") or "").rpartition(".")[2],
+                    task=str(data.get("task") or ""),
+                    message=_message(result),
+                )
+            )
+        elif kind == "playbook_on_stats":
+            self._statistics({"data": data.get("artifact_data"), "per_host": False}, None)
+        elif kind in ("error", "verbose") and "ERROR" in str(event.get("stdout", ""))[:64]:
+            # Without a play there is no task: the inventory or the playbook itself could not be read.
+            text = " ".join(str(event["stdout"]).split())[:MESSAGE_LIMIT]
+            self._unhandled = self._unhandled or Failure(step="", task="", message=text)
+
+    def outcome(self, verdict: Verdict, seconds: float) -> Outcome:
+        """What the events so far amount to."""
+        failed = verdict is not Verdict.DONE
+        last = (self._failures[-1] if self._failures else self._unhandled) if failed else None
+        return Outcome(
+            verdict=verdict,
+            seconds=seconds,
+            next_look=self._asked,
+            changed=self._changed,
+            failure=last,
+            rescued=tuple(one for one in self._failures if one is not last),
+            step_seconds=dict(self._steps),
+        )
+
+    def _statistics(self, statistics: Any, host: Any) -> None:
+        """Take what `ansible.builtin.set_stats` recorded, for the host alone or for the run with the host as a key."""
+        if not isinstance(statistics, Mapping) or not isinstance(statistics.get("data"), Mapping):
+            return
+        values = statistics["data"]
+        if not statistics.get("per_host"):
+            values = values.get(self._pool)
+        elif host != self._pool:
+            return
+        if isinstance(values, Mapping) and STATISTIC in values:
+            self._asked = _seconds(values[STATISTIC])
+
+
+def _seconds(value: Any) -> float | None:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        return None
+    return seconds if 0 < seconds < float("inf") else None
+
+
+def _message(result: Mapping[str, Any]) -> str:
+    text = result.get("msg") or result.get("censored") or ""
+    return " ".join(str(text).split())[:MESSAGE_LIMIT]

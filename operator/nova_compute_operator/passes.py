@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the playbook over one pool through ansible-runner, as a user would by hand with `--limit`.
+
+Each pass has a folder of its own, an inventory of one host, and a deadline. What it did is read from its events.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pathlib
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import ansible_runner
+
+from nova_compute_operator import folders, log, outcomes, processes
+
+logger = logging.getLogger(__name__)
+
+# How often ansible-runner asks whether the pass is to be ended.
+_ASK_SECONDS = 0.5
+
+
+class Cancel:
+    """Ends running passes early, for the end of the process."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        """End every pass that looks at this."""
+        self._event.set()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether passes are to end."""
+        return self._event.is_set()
+
+
+def pool_inventory(pool: str) -> dict[str, Any]:
+    """The inventory of one pool, for the inventory plug-in of the collection."""
+    return {"plugin": "c5c3.nova.pools", "pool": pool}
+
+
+class Passes:
+    """Knows what to run and how; one call of `run` is one pass. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        *,
+        playbook: pathlib.Path,
+        store: folders.Folders,
+        timeout: float,
+        default_image_pull_policy: str = "",
+        inventory: Callable[[str], dict[str, Any]] = pool_inventory,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._playbook = playbook
+        self._store = store
+        self._timeout = timeout
+        self._pull_policy = default_image_pull_policy
+        self._inventory = inventory
+        self._clock = clock
+
+    def run(self, pool: str, cancel: Cancel) -> outcomes.Outcome:
+        """Run one pass to its end, its deadline or its cancellation. Raises nothing that a pass can be blamed for."""
+        pass_id = uuid.uuid4().hex[:12]
+        began = self._clock()
+        folder = self._store.take(pool, pass_id)
+        reader = outcomes.Reader(pool)
+        try:
+            verdict = self._run(pool, pass_id, folder, reader, cancel=cancel)
+        except ansible_runner.exceptions.AnsibleRunnerException:
+            processes.end(pass_id)
+            logger.exception("A pass could not be run", extra=log.fields(pool=pool))
+            verdict = outcomes.Verdict.FAILED
+        finally:
+            self._store.give_back(pool, folder)
+        outcome = reader.outcome(verdict, self._clock() - began)
+        _log(pool, pass_id, outcome)
+        return outcome
+
+    def _run(
+        self,
+        pool: str,
+        pass_id: str,
+        folder: pathlib.Path,
+        reader: outcomes.Reader,
+        *,
+        cancel: Cancel,
+    ) -> outcomes.Verdict:
+        _write(folder / "inventory" / "pools.yml", self._inventory(pool))
+        _write(folder / "env" / "extravars", {"nova_compute_default_image_pull_policy": self._pull_policy})
+        _write(folder / "env" / "envvars", self._environment(folder, pass_id))
+        # Only this file is heeded: settings given as an argument are dropped when it does not exist.
+        _write(folder / "env" / "settings", {"pexpect_timeout": _ASK_SECONDS, "suppress_ansible_output": True})
+        began = self._clock()
+        ended: list[outcomes.Verdict] = []
+
+        def must_end() -> bool:
+            if not ended and cancel.is_set:
+                ended.append(outcomes.Verdict.CANCELLED)
+            elif not ended and self._clock() - began > self._timeout:
+                ended.append(outcomes.Verdict.TIMEOUT)
+            if ended:
+                # Before ansible-runner signals the group, which the workers have left.
+                processes.end(pass_id)
+            return bool(ended)
+
+        def take(event: dict[str, Any]) -> bool:
+            reader.take(event)
+            return True
+
+        result = ansible_runner.run(
+            private_data_dir=str(folder),
+            project_dir=str(_project(self._playbook)),
+            playbook=str(self._playbook),
+            limit=pool,
+            quiet=True,
+            event_handler=take,
+            cancel_callback=must_end,
+        )
+        if ended:
+            return ended[0]
+        return outcomes.Verdict.DONE if result.rc == 0 else outcomes.Verdict.FAILED
+
+    def _environment(self, folder: pathlib.Path, pass_id: str) -> dict[str, str]:
+        """What the playbook's process sees beside the operator's own environment, $KUBECONFIG included."""
+        scratch = folder / "tmp"
+        scratch.mkdir(mode=0o700)
+        environment = {
+            processes.MARK: pass_id,
+            # The ansible-playbook that belongs to this Python, whatever else the machine has.
+            "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            # Nothing is written outside the pass's folder, so that its removal leaves nothing.
+            "ANSIBLE_HOME": str(folder / "ansible"),
+            "ANSIBLE_LOCAL_TEMP": str(scratch),
+            "ANSIBLE_REMOTE_TEMP": str(scratch),
+            "TMPDIR": str(scratch),
+            # Else a pool that cannot be read would look like an empty inventory.
+            "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
+        }
+        configuration = _project(self._playbook) / "ansible.cfg"
+        if configuration.is_file():
+            # Named, because Ansible does not trust a file it finds in a folder that others may write to.
+            environment["ANSIBLE_CONFIG"] = str(configuration)
+        return environment
+
+
+def _project(playbook: pathlib.Path) -> pathlib.Path:
+    """The folder that holds ansible.cfg, roles and collections: the parent of the playbooks' folder."""
+    return playbook.parent.parent
+
+
+def _write(path: pathlib.Path, data: Any) -> None:
+    """Write data as JSON, which is YAML in which no text can become anything but text."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(data))
+
+
+def _log(pool: str, pass_id: str, outcome: outcomes.Outcome) -> None:
+    values: dict[str, Any] = {
+        "pool": pool,
+        "pass_id": pass_id,
+        "outcome": outcome.verdict.value,
+        "seconds": round(outcome.seconds, 3),
+        "next_look_seconds": outcome.next_look,
+        "changed": outcome.changed,
+    }
+    for one in outcome.rescued:
+        logger.warning(
+            "A step failed",
+            extra=log.fields(pool=pool, pass_id=pass_id, step=one.step, task=one.task, error=one.message),
+        )
+    if outcome.failure:
+        values |= {"step": outcome.failure.step, "task": outcome.failure.task, "error": outcome.failure.message}
+    good = outcome.verdict in (outcomes.Verdict.DONE, outcomes.Verdict.CANCELLED)
+    logger.log(logging.INFO if good else logging.ERROR, "Pass ended", extra=log.fields(**values))

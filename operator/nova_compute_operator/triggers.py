@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of each watched object says that a pool is due, and which pools that are.
+
+Pure. A watch reduces every object to a *view* the moment it arrives and keeps nothing else, so memory does not grow
+with the size of objects, and an update that leaves the view as it was wakes nobody: a pool's own status writes are
+such updates. The rules follow the pools' documentation, "Wakes" and "Reaching Nova".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from nova_compute_operator import queue
+
+Object = Mapping[str, Any]
+
+GROUP = "apis/nova.openstack.c5c3.io/v1alpha1"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+CONTRACT_SUFFIX = "-compute-config"
+DISCOVERY_SUFFIX = "-discover-hosts"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """What of an object matters. Two equal views are one and the same to every pool."""
+
+    # A change here concerns the pools that the object belongs to, or the pool itself when the object is one.
+    own: Any
+    # A change here concerns the other pools of the same Nova.
+    shared: Any = None
+    # `namespace/name` of the pool or of the Nova that the object belongs to.
+    pool: str = ""
+    nova: str = ""
+    label_keys: frozenset[str] = frozenset()
+    # False while no pass has looked at the object as it is now.
+    seen: bool = True
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Change:
+    """One object whose view is another than before; None stands for no object. `initial`: met in a first list."""
+
+    kind: str
+    namespace: str
+    name: str
+    before: View | None
+    after: View | None
+    initial: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What to list and watch. `view` returns None for an object that concerns no pool, whatever happens to it."""
+
+    name: str
+    path: str
+    plural: str
+    view: Callable[[Object], View | None]
+    namespaced: bool = True
+    metadata_only: bool = False
+    label_selector: str = ""
+    # Without this kind there is nothing to do; the others only make a pass come sooner than its poll would.
+    required: bool = False
+
+
+def _metadata(item: Object) -> Mapping[str, Any]:
+    return item.get("metadata") or {}
+
+
+def _pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((str(key), str(value)) for key, value in (mapping or {}).items()))
+
+
+def _identity(item: Object) -> str:
+    return f"{_metadata(item).get('namespace', '')}/{_metadata(item).get('name', '')}"
+
+
+def _owner(item: Object, kind: str) -> str:
+    """`namespace/name` of the owner of that kind, or nothing."""
+    for owner in _metadata(item).get("ownerReferences") or ():
+        if owner.get("kind") == kind and str(owner.get("apiVersion", "")).startswith("nova.openstack.c5c3.io/"):
+            return f"{_metadata(item).get('namespace', '')}/{owner.get('name', '')}"
+    return ""
+
+
+def _lifetime(item: Object) -> tuple[Any, ...]:
+    metadata = _metadata(item)
+    return metadata.get("uid"), metadata.get("generation"), metadata.get("deletionTimestamp")
+
+
+def view_novacompute(item: Object) -> View:
+    """A pool: its generation, labels, annotations and deletion; for its siblings what it holds and in which phase."""
+    metadata, spec, status = _metadata(item), item.get("spec") or {}, item.get("status") or {}
+    holdings = tuple(sorted((str(node.get("name")), str(node.get("phase"))) for node in status.get("nodes") or ()))
+    return View(
+        own=(*_lifetime(item), _pairs(metadata.get("labels")), _pairs(metadata.get("annotations"))),
+        shared=(*_lifetime(item), holdings),
+        pool=_identity(item),
+        nova=f"{metadata.get('namespace', '')}/{(spec.get('novaRef') or {}).get('name', '')}",
+        label_keys=frozenset(spec.get("nodeSelector") or {}),
+        seen=not metadata.get("deletionTimestamp") and status.get("observedGeneration") == metadata.get("generation"),
+    )
+
+
+def view_nova(item: Object) -> View:
+    """A Nova: its generation, the release it has installed and the contract it has published."""
+    status = item.get("status") or {}
+    contract = (status.get("computeConfigSecretRef") or {}).get("name")
+    return View(own=(*_lifetime(item), status.get("installedRelease"), contract), nova=_identity(item))
+
+
+def view_daemonset(item: Object) -> View | None:
+    """A DaemonSet of a pool: its template's generation, its metadata and the counts of its status."""
+    pool = _owner(item, "NovaCompute")
+    if not pool:
+        return None
+    metadata, status = _metadata(item), item.get("status") or {}
+    counts = tuple((key, value) for key, value in sorted(status.items()) if isinstance(value, int))
+    own = (*_lifetime(item), _pairs(metadata.get("labels")), _pairs(metadata.get("annotations")), counts)
+    return View(own=own, pool=pool)
+
+
+def view_configmap(item: Object) -> View | None:
+    """A ConfigMap of a pool, of which only metadata is known: it is immutable, so its life is all that can change."""
+    pool = _owner(item, "NovaCompute")
+    return View(own=(*_lifetime(item), _pairs(_metadata(item).get("labels"))), pool=pool) if pool else None
+
+
+def view_contract(item: Object) -> View | None:
+    """The contract Secret of a Nova, of which only metadata is known: each write gives it another resourceVersion."""
+    identity = _identity(item)
+    if not identity.endswith(CONTRACT_SUFFIX):
+        return None
+    own = (_metadata(item).get("uid"), _metadata(item).get("resourceVersion"))
+    return View(own=own, nova=identity.removesuffix(CONTRACT_SUFFIX))
+
+
+def view_discovery(item: Object) -> View | None:
+    """A host discovery Job: nothing but whether it has completed or failed."""
+    nova = _owner(item, "Nova")
+    if not nova or not str(_metadata(item).get("name", "")).endswith(DISCOVERY_SUFFIX):
+        return None
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    ends = tuple(sorted(one["type"] for one in conditions if one.get("status") == "True" and one.get("type") in _ENDS))
+    return View(own=(_metadata(item).get("uid"), ends) if ends else None, nova=nova)
+
+
+_ENDS = ("Complete", "Failed")
+
+
+def view_node(item: Object) -> View:
+    """A Node: its labels and its deletion. Its status and its heartbeats are not part of metadata."""
+    labels = _metadata(item).get("labels")
+    own = (_metadata(item).get("uid"), _metadata(item).get("deletionTimestamp"), _pairs(labels))
+    return View(own=own, label_keys=frozenset(labels or {}))
+
+
+KINDS = (
+    Kind(name="NovaCompute", path=GROUP, plural="novacomputes", view=view_novacompute, required=True),
+    Kind(name="Nova", path=GROUP, plural="novas", view=view_nova),
+    Kind(
+        name="DaemonSet",
+        path="apis/apps/v1",
+        plural="daemonsets",
+        view=view_daemonset,
+        label_selector="app.kubernetes.io/name=novacompute",
+    ),
+    Kind(
+        name="ConfigMap",
+        path="api/v1",
+        plural="configmaps",
+        view=view_configmap,
+        metadata_only=True,
+        label_selector="cobaltcore.c5c3.io/config-base",
+    ),
+    Kind(name="Secret", path="api/v1", plural="secrets", view=view_contract, metadata_only=True),
+    Kind(name="Job", path="apis/batch/v1", plural="jobs", view=view_discovery),
+    Kind(name="Node", path="api/v1", plural="nodes", view=view_node, namespaced=False, metadata_only=True),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wake:
+    """A pool that is due, or, without an urgency, one that is gone."""
+
+    pool: str
+    urgency: queue.Urgency | None
+
+
+class Triggers:
+    """The pools there are, and the rule that says whom a change concerns. The caller holds a lock around it."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, View] = {}
+
+    @property
+    def pools(self) -> frozenset[str]:
+        """`namespace/name` of every pool."""
+        return frozenset(self._pools)
+
+    def wakes(self, change: Change) -> list[Wake]:
+        """The pools that the change concerns, each once, in the order of their names."""
+        if change.kind == "NovaCompute":
+            return self._pool_changed(change)
+        # A first list is met while every pool is due anyway.
+        if change.initial:
+            return []
+        return [Wake(pool=pool, urgency=queue.Urgency.WOKEN) for pool in sorted(self._concerned(change))]
+
+    def _pool_changed(self, change: Change) -> list[Wake]:
+        pool = f"{change.namespace}/{change.name}"
+        before, after = change.before, change.after
+        wakes = []
+        if after is None:
+            self._pools.pop(pool, None)
+            wakes.append(Wake(pool=pool, urgency=None))
+        else:
+            self._pools[pool] = after
+            if change.initial:
+                unseen = queue.Urgency.LOOK if after.seen else queue.Urgency.CHANGED
+                wakes.append(Wake(pool=pool, urgency=unseen))
+            elif before is None or before.own != after.own:
+                wakes.append(Wake(pool=pool, urgency=queue.Urgency.CHANGED))
+        view = after or before
+        if view and not change.initial and (before is None or after is None or before.shared != after.shared):
+            siblings = sorted(self._of_nova(view.nova) - {pool})
+            wakes += [Wake(pool=sibling, urgency=queue.Urgency.WOKEN) for sibling in siblings]
+        return wakes
+
+    def _concerned(self, change: Change) -> Iterable[str]:
+        before, after = change.before, change.after
+        if before is not None and after is not None and before.own == after.own:
+            return ()
+        view = after or before
+        if view is None:
+            return ()
+        if change.kind == "Node":
+            return self._selecting(before, after)
+        if change.kind == "Job" and (after is None or after.own is None):
+            # Only the end of a discovery is news.
+            return ()
+        if view.pool:
+            return {view.pool} & self._pools.keys()
+        return self._of_nova(view.nova)
+
+    def _of_nova(self, nova: str) -> set[str]:
+        return {pool for pool, view in self._pools.items() if view.nova == nova}
+
+    def _selecting(self, before: View | None, after: View | None) -> set[str]:
+        """The pools that may count the Node in or out: a selector needs every one of its keys on the Node."""
+        views = [view for view in (before, after) if view is not None]
+        present = frozenset().union(*(view.label_keys for view in views))
+        if before is None or after is None or before.own[:2] != after.own[:2]:
+            moved = present
+        else:
+            moved = frozenset(key for key, _ in set(before.own[2]) ^ set(after.own[2]))
+        return {
+            name
+            for name, pool in self._pools.items()
+            if pool.label_keys <= present and moved & (pool.label_keys | {ZONE_LABEL})
+        }
