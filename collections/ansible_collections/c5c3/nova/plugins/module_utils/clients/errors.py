@@ -91,7 +91,7 @@ class CallError(Exception):
 
     `call` is the method and the path, for example `GET /v2.1/os-services`, never a query. `status` is the HTTP
     status, or None when there was no answer. `reason` is the machine-readable reason of the API server
-    (`AlreadyExists`, `Conflict`), where there is one.
+    (`AlreadyExists`, `Conflict`), where there is one, and `kind` the kind of the Kubernetes object that was asked for.
     """
 
     def __init__(
@@ -102,12 +102,14 @@ class CallError(Exception):
         status: int | None = None,
         detail: object = "",
         reason: str | None = None,
+        kind: str | None = None,
     ) -> None:
         self.system: System = system
         self.call = scrub(call)
         self.status = status
         self.detail = scrub(detail)
         self.reason = reason
+        self.kind = kind
         super().__init__(self.call, status, self.detail)
 
     def __str__(self) -> str:
@@ -119,5 +121,11 @@ class CallError(Exception):
         return ": ".join(parts)
 
     def as_data(self) -> dict[str, str | int | None]:
-        """Return `{system, call, status, detail}`, the `error` of a failed module's result."""
-        return {"system": self.system, "call": self.call, "status": self.status, "detail": self.detail}
+        """Return `{system, kind, call, status, detail}`, the `error` of a failed module's result."""
+        return {
+            "system": self.system,
+            "kind": self.kind,
+            "call": self.call,
+            "status": self.status,
+            "detail": self.detail,
+        }

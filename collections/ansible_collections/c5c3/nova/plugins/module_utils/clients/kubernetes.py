@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -264,9 +265,19 @@ class Cluster:
         _success(answer, "DELETE", path)
         return True
 
-    def record_event(self, involved: Object, type: Literal["Normal", "Warning"], reason: str, message: str) -> Object:  # noqa: A002
-        """Return the core/v1 Event recorded for the object, in its namespace (a cluster-scoped object's go to
-        `default`).
+    def record_event(
+        self,
+        involved: Object,
+        type: Literal["Normal", "Warning"],  # noqa: A002
+        reason: str,
+        message: str,
+        *,
+        once: bool = False,
+    ) -> bool:
+        """Record a core/v1 Event for the object, in its namespace (a cluster-scoped object's go to `default`).
+
+        With `once`, the same reason and message are not recorded anew while the API server keeps the first. An event is
+        a courtesy: one that cannot be written fails nothing, and False says so.
         """
         kind, name, namespace = _identity(involved)
         metadata = involved["metadata"]
@@ -281,7 +292,7 @@ class Cluster:
         }
         event: Object = {
             "kind": "Event",
-            "metadata": {"generateName": f"{name}.", "namespace": namespace or "default"},
+            "metadata": {"namespace": namespace or "default"},
             "involvedObject": {key: value for key, value in reference.items() if value},
             "type": type,
             "reason": reason,
@@ -291,7 +302,16 @@ class Cluster:
             "lastTimestamp": now,
             "count": 1,
         }
-        return self.create(event)
+        if once:
+            digest = hashlib.sha256(f"{metadata.get('uid')} {reason} {message}".encode()).hexdigest()[:16]
+            event["metadata"]["name"] = f"{name}.{digest}"
+        else:
+            event["metadata"]["generateName"] = f"{name}."
+        try:
+            self.create(event)
+        except errors.CallError:
+            return False
+        return True
 
     # --- the calls themselves
 
@@ -333,7 +353,11 @@ class Cluster:
             headers["Content-Type"] = content_type
         target = f"{path}?{urllib.parse.urlencode(query)}" if query else path
         data = None if body is None else json.dumps(body).encode()
-        return self.server.send(method, target, headers=headers, body=data)
+        try:
+            return self.server.send(method, target, headers=headers, body=data)
+        except errors.CallError as error:
+            error.kind = _kind_at(path)
+            raise
 
 
 def shared(kubeconfig: str | None = None, context: str | None = None) -> Cluster:
@@ -407,7 +431,17 @@ def _success(answer: urllib3.BaseHTTPResponse, method: str, path: str) -> Object
         status=answer.status,
         detail=detail,
         reason=document.get("reason"),
+        kind=_kind_at(path),
     )
+
+
+def _kind_at(path: str) -> str | None:
+    """Return the kind whose objects lie at a path, so that a failure can be told by what was asked for."""
+    segments = path.split("/")
+    for kind, resource in RESOURCES.items():
+        if path.startswith(f"{resource.root}/") and resource.plural in segments:
+            return kind
+    return None
 
 
 def _is_missing(answer: urllib3.BaseHTTPResponse, kind: str, name: str) -> bool:

@@ -1,0 +1,52 @@
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules that a template or a playbook needs, under the names it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
+    compute_config,
+    conditions,
+    phases,
+    status,
+    workload,
+)
+
+
+def failed_outcome(failed_result: dict[str, Any], condition: str) -> dict[str, Any]:
+    """The outcome of a step from C(ansible_failed_result)."""
+    return conditions.failure(condition, failed_result.get("msg", "failed"), failed_result.get("error"))
+
+
+def daemon_set_values(pool: dict[str, Any], default_pull_policy: str, nova: dict[str, Any]) -> dict[str, Any]:
+    """What the DaemonSet's template needs beside the pool itself and its node affinity."""
+    spec, name = pool["spec"], pool["metadata"]["name"]
+    return {
+        "name": workload.name(name),
+        "labels": workload.labels(name),
+        "owner_reference": workload.owner_reference(pool),
+        "image": workload.image(spec.get("image"), nova["installed_release"]),
+        "pull_policy": workload.pull_policy(spec.get("image"), default_pull_policy),
+        "resources": workload.resources(spec.get("resources")),
+        "update_strategy": workload.update_strategy(spec),
+    }
+
+
+class FilterModule:
+    """The filters of the collection."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {
+            "failed_outcome": failed_outcome,
+            "pool_options": compute_config.options,
+            "extra_config_outcome": compute_config.judge_extra_config,
+            "affinity_terms": workload.affinity_terms,
+            "daemon_set_values": daemon_set_values,
+            "nodes_in_phase": phases.held,
+            "next_look": status.next_look,
+            "may_release": status.may_release,
+        }

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which host aggregates a pool creates, marks, uses and deletes ("The aggregates"). It never touches their hosts.
+
+Aggregates are rows {id, name, availability_zone, hosts, metadata} as Nova lists them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, vocabulary
+
+Aggregate = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to do: ``create`` are (name, zone or None), ``delete`` and ``keep`` are aggregates as listed.
+
+    ``keep`` are marked and unneeded, but carry metadata of somebody else's: deleting them would drop it.
+    """
+
+    create: tuple[tuple[str, str | None], ...]
+    delete: tuple[Aggregate, ...]
+    keep: tuple[Aggregate, ...]
+    mismatched: tuple[str, ...]
+
+
+def marker(namespace: str, nova: str) -> str:
+    """The value of the marker on every aggregate that a pool of this Nova created."""
+    return f"{namespace}/{nova}"
+
+
+def zones(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The availability zones of the Pending and Active nodes, sorted."""
+    return sorted(
+        {entry["zone"] for entry in ledger if entry["phase"] in vocabulary.SELECTED_PHASES and entry.get("zone")}
+    )
+
+
+def needed(
+    pool: Mapping[str, Any], ledger: Iterable[Mapping[str, Any]], siblings: Iterable[Mapping[str, Any]]
+) -> set[str]:
+    """The names that some pool of the Nova needs: this one by ``ledger``, others, on any cluster, by their status."""
+    names = set(zones(ledger)) | (set() if _deleting(pool) else {vocabulary.TENANT_FILTER_TESTS})
+    for sibling in siblings:
+        names |= set(zones(sibling.get("status", {}).get("nodes", [])))
+        if not _deleting(sibling):
+            names.add(vocabulary.TENANT_FILTER_TESTS)
+    return names
+
+
+def plan(
+    pool: Mapping[str, Any],
+    ledger: Sequence[Mapping[str, Any]],
+    siblings: Sequence[Mapping[str, Any]],
+    aggregates: Sequence[Aggregate],
+) -> Plan:
+    """What the pool does to the aggregates that Nova lists."""
+    by_name = {aggregate["name"]: aggregate for aggregate in aggregates}
+    wanted: list[tuple[str, str | None]] = [(zone, zone) for zone in zones(ledger)]
+    if not _deleting(pool):
+        wanted.append((vocabulary.TENANT_FILTER_TESTS, None))
+    union = needed(pool, ledger, siblings)
+    own = marker(pool["metadata"]["namespace"], pool["spec"]["novaRef"]["name"])
+    unneeded = [
+        aggregate
+        for aggregate in aggregates
+        if aggregate["metadata"].get(vocabulary.AGGREGATE_MARKER) == own
+        and aggregate["name"] not in union
+        and not aggregate["hosts"]
+    ]
+    return Plan(
+        create=tuple((name, zone) for name, zone in wanted if name not in by_name),
+        delete=tuple(aggregate for aggregate in unneeded if not foreign_keys(aggregate)),
+        keep=tuple(aggregate for aggregate in unneeded if foreign_keys(aggregate)),
+        mismatched=tuple(
+            _mismatch(name, zone, by_name[name])
+            for name, zone in wanted
+            if name in by_name and (by_name[name]["availability_zone"] or None) != zone
+        ),
+    )
+
+
+def foreign_keys(aggregate: Aggregate) -> list[str]:
+    """The metadata keys beyond the marker and the availability zone, sorted."""
+    return sorted(aggregate["metadata"].keys() - {vocabulary.AGGREGATE_MARKER, vocabulary.AGGREGATE_ZONE_KEY})
+
+
+def _mismatch(name: str, zone: str | None, aggregate: Aggregate) -> str:
+    return f"aggregate {name} has availability zone {aggregate['availability_zone'] or 'none'}, not {zone or 'none'}"
+
+
+def judge(ledger: Sequence[Mapping[str, Any]], aggregates: Sequence[Aggregate], decided: Plan) -> dict[str, Any]:
+    """The AggregatesReady outcome once the plan was carried out; ``aggregates`` are as listed before it."""
+    zoneless = [
+        entry["name"] for entry in ledger if entry["phase"] in vocabulary.SELECTED_PHASES and not entry.get("zone")
+    ]
+    outside = outside_zone(ledger, aggregates)
+    if zoneless:
+        return conditions.outcome(
+            conditions.AGGREGATES,
+            "NodesWithoutZone",
+            f"Nodes without the label {vocabulary.ZONE_LABEL}: {conditions.name_some(zoneless)}",
+        )
+    if decided.mismatched:
+        return conditions.outcome(
+            conditions.AGGREGATES, "AggregateZoneMismatch", f"Not usable: {'; '.join(decided.mismatched)}"
+        )
+    if outside:
+        return conditions.outcome(
+            conditions.AGGREGATES,
+            "NodesOutsideZoneAggregate",
+            f"Nodes in no aggregate of their zone: {conditions.name_some(outside)}",
+        )
+    return conditions.outcome(
+        conditions.AGGREGATES,
+        "AggregatesEnsured",
+        f"Aggregates in place for zones: {', '.join(zones(ledger)) or 'none'}",
+    )
+
+
+def outside_zone(ledger: Sequence[Mapping[str, Any]], aggregates: Sequence[Aggregate]) -> list[str]:
+    """The Active nodes in no aggregate that carries their zone, as "node (zone)"; any aggregate of the zone counts."""
+    members = {
+        (host, aggregate["availability_zone"])
+        for aggregate in aggregates
+        if aggregate["availability_zone"]
+        for host in aggregate["hosts"]
+    }
+    return [
+        f"{entry['name']} ({entry['zone']})"
+        for entry in ledger
+        if entry["phase"] == vocabulary.ACTIVE and entry.get("zone") and (entry["name"], entry["zone"]) not in members
+    ]
+
+
+def concurrent_creator(name: str) -> dict[str, Any]:
+    """The outcome when Nova answered 409 to a create: the next pass reads what the other one made."""
+    return conditions.outcome(
+        conditions.AGGREGATES, "WaitingForAggregate", f"Aggregate {name} was created by somebody else just now"
+    )
+
+
+def _deleting(pool: Mapping[str, Any]) -> bool:
+    return bool(phases.pool_of(pool).deleting)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compute-pool.conf: its options, the keys that the operator owns, the file's check and its hash ("Owned keys").
+
+The file itself is a template in the role config_render; :func:`check_rendered` holds what came out against what went
+in, so that no value can add a line of its own.
+"""
+
+from __future__ import annotations
+
+import configparser
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, vocabulary
+
+Options = dict[str, dict[str, str]]
+FILE: Final = "compute-pool.conf"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OwnedKey:
+    """A key of compute-pool.conf that the operator owns. A ``rejected`` one is refused, another one is reported."""
+
+    section: str
+    key: str
+    rejected: bool
+    source: str
+    impact: str = ""
+
+
+def _rejected(section: str, key: str, source: str, impact: str = "") -> OwnedKey:
+    return OwnedKey(section=section, key=key, rejected=True, source=source, impact=impact)
+
+
+def _reported(key: str, field: str) -> OwnedKey:
+    return OwnedKey(section="libvirt", key=key, rejected=False, source=f"spec.libvirt.{field}")
+
+
+_HOST_IP: Final = "from status.hostIP"
+_NOVA_MOUNT: Final = "the /var/lib/nova host mount"
+_COMPUTED: Final = "operator-computed"
+
+OWNED_KEYS: Final = (
+    _rejected("DEFAULT", "host", "the node name, OS_DEFAULT__HOST from spec.nodeName"),
+    _rejected("DEFAULT", "my_ip", f"OS_DEFAULT__MY_IP {_HOST_IP}"),
+    _rejected("DEFAULT", "transport_url", "OS_DEFAULT__TRANSPORT_URL from the compute contract"),
+    _rejected("DEFAULT", "state_path", _NOVA_MOUNT),
+    _rejected("oslo_concurrency", "lock_path", _NOVA_MOUNT),
+    _rejected("libvirt", "connection_uri", "the /run/libvirt host mount"),
+    _rejected("libvirt", "live_migration_scheme", _COMPUTED),
+    _rejected("libvirt", "live_migration_with_native_tls", _COMPUTED),
+    _rejected("libvirt", "live_migration_uri", _COMPUTED),
+    _rejected("libvirt", "live_migration_tunnelled", _COMPUTED),
+    _rejected("libvirt", "live_migration_inbound_addr", f"OS_LIBVIRT__LIVE_MIGRATION_INBOUND_ADDR {_HOST_IP}"),
+    _rejected("os_vif_ovs", "ovsdb_connection", "the /run/openvswitch host mount"),
+    _rejected("vnc", "server_proxyclient_address", f"OS_VNC__SERVER_PROXYCLIENT_ADDRESS {_HOST_IP}"),
+    *(
+        _rejected(section, "password", f"OS_{section.upper()}__PASSWORD from the compute contract")
+        for section in ("keystone_authtoken", "service_user", "placement", "neutron", "cinder")
+    ),
+    _reported("virt_type", "virtType"),
+    _reported("cpu_mode", "cpuMode"),
+    _reported("cpu_models", "cpuModels"),
+    _reported("images_type", "imagesType"),
+)
+
+_OWNED: Final = {(owned.section, owned.key): owned for owned in OWNED_KEYS}
+
+
+def default_options(libvirt: Mapping[str, Any]) -> Options:
+    """The options that a pool renders before spec.extraConfig; ``libvirt`` is spec.libvirt."""
+    chosen = {
+        "virt_type": libvirt.get("virtType") or "kvm",
+        "cpu_mode": libvirt.get("cpuMode") or "",
+        "cpu_models": ",".join(libvirt.get("cpuModels") or []),
+        "images_type": libvirt.get("imagesType") or "",
+    }
+    return {
+        "DEFAULT": {"compute_driver": "libvirt.LibvirtDriver", "state_path": "/var/lib/nova"},
+        "libvirt": {
+            "connection_uri": "qemu:///system",
+            "live_migration_scheme": "tls",
+            "live_migration_with_native_tls": "true",
+            **{key: value for key, value in chosen.items() if value},
+        },
+        "os_vif_ovs": {"ovsdb_connection": "unix:/run/openvswitch/db.sock"},
+        "oslo_concurrency": {"lock_path": "/var/lib/nova/tmp"},
+        # A console has no password: it listens where the console proxy dials and nowhere else.
+        "vnc": {"server_listen": "$my_ip"},
+    }
+
+
+def options(spec: Mapping[str, Any]) -> Options:
+    """What compute-pool.conf holds: section to key to value, each in byte order, spec.extraConfig merged key by key.
+
+    A rejected key that got past admission is left out: the pod's own value stands. Raises ValueError naming the field
+    when a section, key or value would break the file.
+    """
+    merged = default_options(spec.get("libvirt") or {})
+    for section, keys in (spec.get("extraConfig") or {}).items():
+        for key, value in keys.items():
+            _refuse_unusable(section, key, value)
+            if not _is_rejected(section, key):
+                merged.setdefault(section, {})[key] = value
+    return {section: dict(sorted(merged[section].items(), key=_bytes)) for section in sorted(merged, key=_utf8)}
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode()
+
+
+def _bytes(item: tuple[str, str]) -> bytes:
+    return item[0].encode()
+
+
+def _is_rejected(section: str, key: str) -> bool:
+    owned = _OWNED.get((section, key))
+    return owned is not None and owned.rejected
+
+
+def _refuse_unusable(section: str, key: str, value: str) -> None:
+    field = f"spec.extraConfig[{section}][{key}]"
+    if not section or not key:
+        raise ValueError(f"{field}: an empty section or key cannot be rendered")
+    for part in (section, key, value):
+        if "\n" in part or "\r" in part:
+            raise ValueError(f"{field}: extraConfig {section!r} {key!r} must not contain a newline or carriage return")
+    if set(section) & set("[]") or set(key) & set("=:[") or key.startswith(("#", ";")) or section != section.strip():
+        raise ValueError(f"{field}: the section or key would not be read back as written")
+
+
+def check_rendered(text: str, wanted: Options) -> None:
+    """Hold the rendered file against its options. Raises ValueError naming the section that reads differently."""
+    parser = configparser.RawConfigParser(
+        default_section="\0none", delimiters=("=",), comment_prefixes=("#",), strict=True, empty_lines_in_values=False
+    )
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise ValueError(f"{FILE} cannot be read back: {type(error).__name__}") from error
+    read = {section: dict(parser.items(section)) for section in parser.sections()}
+    expected = {section: {key: value.strip() for key, value in keys.items()} for section, keys in wanted.items()}
+    for section in sorted(read.keys() | expected.keys()):
+        if read.get(section) != expected.get(section):
+            raise ValueError(f"{FILE} reads back differently in section [{section}]")
+
+
+def content_hash(data: Mapping[str, str]) -> str:
+    """Eight hex digits that name a ConfigMap by its content: SHA-256 over the byte-sorted keys and their values.
+
+    Each pair enters as ``len:key=len:value`` and a newline, lengths in bytes, so that no two contents read alike.
+    """
+    digest = hashlib.sha256()
+    for key in sorted(data, key=_utf8):
+        name, value = key.encode(), data[key].encode()
+        digest.update(b"%d:%s=%d:%s\n" % (len(name), name, len(value), value))
+    return digest.hexdigest()[:8]
+
+
+def config_map_base(pool: str) -> str:
+    """The name that every ConfigMap of a pool begins with, which is also the value of its label."""
+    return f"{pool}-config"
+
+
+def config_map_name(pool: str, text: str) -> str:
+    """The name of the ConfigMap that holds this text as compute-pool.conf."""
+    return f"{config_map_base(pool)}-{content_hash({FILE: text})}"
+
+
+def config_maps_to_prune(config_maps: Iterable[Mapping[str, Any]], *, current: str, owner: str) -> list[str]:
+    """The names of the pool's ConfigMaps to delete: all but the current one and the three newest others.
+
+    Only those that the pool's uid ``owner`` owns; newest by creationTimestamp, then by name.
+    """
+    others = [
+        item["metadata"]
+        for item in config_maps
+        if item["metadata"]["name"] != current
+        and any(reference.get("uid") == owner for reference in item["metadata"].get("ownerReferences", []))
+    ]
+    others.sort(key=lambda metadata: (metadata["creationTimestamp"], metadata["name"]), reverse=True)
+    return [metadata["name"] for metadata in others[vocabulary.KEPT_CONFIGS :]]
+
+
+def missing_contract_keys(data: Mapping[str, Any]) -> list[str]:
+    """The keys of the contract Secret that are missing or empty."""
+    return [key for key in vocabulary.CONTRACT_KEYS if not data.get(key)]
+
+
+def judge_contract(secret: str, missing: Sequence[str] | None) -> dict[str, Any] | None:
+    """The outcome that an unusable contract gives, or None when it is whole. ``missing`` is None without a Secret."""
+    if missing is None:
+        return conditions.outcome(
+            conditions.CONFIG, "WaitingForComputeConfig", f"The compute contract Secret {secret} does not exist"
+        )
+    if missing:
+        return conditions.outcome(
+            conditions.CONFIG,
+            "ComputeConfigIncomplete",
+            f"Missing or empty in the Secret {secret}: {', '.join(missing)}",
+        )
+    return None
+
+
+def judge_rendered(config_map: str) -> dict[str, Any]:
+    """The outcome of a rendered compute-pool.conf."""
+    return conditions.outcome(conditions.CONFIG, "ConfigRendered", f"{FILE} is rendered into ConfigMap {config_map}")
+
+
+def judge_extra_config(extra: Mapping[str, Mapping[str, str]] | None) -> dict[str, Any]:
+    """The ExtraConfigHealthy outcome of spec.extraConfig."""
+    overridden = [
+        f"[{section}] {key} ({_OWNED[section, key].source})"
+        for section, keys in sorted((extra or {}).items())
+        for key in sorted(keys)
+        if (section, key) in _OWNED
+    ]
+    if overridden:
+        return conditions.outcome(
+            conditions.EXTRA_CONFIG,
+            "OwnedKeysOverridden",
+            f"spec.extraConfig overrides operator-owned keys: {'; '.join(overridden)}",
+        )
+    return conditions.outcome(
+        conditions.EXTRA_CONFIG, "NoOwnedKeysOverridden", "spec.extraConfig overrides no operator-owned key"
+    )

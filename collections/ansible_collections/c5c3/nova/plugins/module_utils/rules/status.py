@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The status that a pass leaves behind, and when a pool that is being deleted may go ("Status", "The drain")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, vocabulary
+
+
+def with_ledger(status: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The status with nothing but its ledger changed: what is written ahead of the first effect."""
+    return _trimmed({**status, "nodes": [dict(entry) for entry in ledger]})
+
+
+def after_pass(
+    status: Mapping[str, Any],
+    *,
+    outcomes: Sequence[Mapping[str, Any]],
+    fields: Mapping[str, Any],
+    generation: int,
+    now: str,
+) -> dict[str, Any]:
+    """The whole status after a pass. ``fields`` are those that steps computed (nodes, numberReady, ...)."""
+    merged = conditions.merge(status.get("conditions", []), outcomes, generation=generation, now=now)
+    return _trimmed({**status, **fields, "conditions": merged, "observedGeneration": generation})
+
+
+def _trimmed(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the lists that are empty: an absent list and an empty one must not look like a change."""
+    return {key: value for key, value in status.items() if value not in (None, [], "")}
+
+
+def next_look(
+    outcomes: Sequence[Mapping[str, Any]], *, ledger: Sequence[Mapping[str, Any]], scale: float = 1.0
+) -> float:
+    """Seconds until the next pass: the shortest that any step asked for, 60 when none did, times ``scale``."""
+    looks = [outcome.get("look") for outcome in outcomes]
+    if phases.held(ledger, vocabulary.RELEASING):
+        looks.append(vocabulary.LOOK_AT_RELEASING)
+    shortest = conditions.earliest(looks)
+    return (vocabulary.LOOK_AT_SETTLED if shortest is None else shortest) * scale
+
+
+def may_release(
+    pool: Mapping[str, Any], began_with: Sequence[Mapping[str, Any]], outcomes: Sequence[Mapping[str, Any]]
+) -> bool:
+    """Whether the drain finalizer of a pool may leave.
+
+    Only of a pool that is being deleted: when its Nova is gone, so that nothing is left to clean there, or when the
+    pass began with no held node (``began_with`` is the ledger it read) and its aggregates and traits were settled.
+    """
+    if not phases.pool_of(pool).deleting:
+        return False
+    reasons = {outcome["condition"]["type"]: outcome["condition"] for outcome in outcomes}
+    if reasons.get(conditions.NOVA, {}).get("reason") == "NovaNotFound":
+        return True
+    settled = all(reasons.get(step, {}).get("status") == "True" for step in (conditions.AGGREGATES, conditions.TRAITS))
+    return settled and not phases.held(began_with)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DaemonSet of a pool: image, resources, affinity, update strategy, and how a rollout is judged ("The pod")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, vocabulary
+
+#: Requests and limits where spec.resources names neither ("Resources"); a CPU gets no limit.
+_DEFAULTS: Final = {"cpu": ("150m", None), "memory": ("768Mi", "768Mi")}
+
+
+def name(pool: str) -> str:
+    """The name of the pool's DaemonSet."""
+    return f"{pool}-{vocabulary.COMPONENT}"
+
+
+def labels(pool: str) -> dict[str, str]:
+    """The labels that the DaemonSet selects its pods by."""
+    return {
+        "app.kubernetes.io/name": vocabulary.APPLICATION,
+        "app.kubernetes.io/instance": pool,
+        "app.kubernetes.io/component": vocabulary.COMPONENT,
+    }
+
+
+def image(spec_image: Mapping[str, Any] | None, installed_release: str) -> str:
+    """The image reference: spec.image as given, else the release that the Nova has installed."""
+    if not spec_image:
+        return f"{vocabulary.DEFAULT_IMAGE_REPOSITORY}:{installed_release}"
+    if spec_image.get("digest"):
+        return f"{spec_image['repository']}@{spec_image['digest']}"
+    return f"{spec_image['repository']}:{spec_image['tag']}"
+
+
+def pull_policy(spec_image: Mapping[str, Any] | None, default: str) -> str:
+    """The image's own pull policy, else the operator's ``default``, else IfNotPresent by digest and Always by tag."""
+    own = (spec_image or {}).get("pullPolicy")
+    if own or default:
+        return str(own or default)
+    return "IfNotPresent" if (spec_image or {}).get("digest") else "Always"
+
+
+def resources(block: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What all three containers carry, resolved per resource; a quantity of zero counts as named."""
+    resolved: dict[str, Any] = {**(block or {})}
+    requests, limits = dict(resolved.get("requests") or {}), dict(resolved.get("limits") or {})
+    for resource, (request, limit) in _DEFAULTS.items():
+        if resource not in requests and resource not in limits:
+            requests[resource] = request
+            if limit is not None:
+                limits[resource] = limit
+    for key, quantities in (("requests", requests), ("limits", limits)):
+        if quantities:
+            resolved[key] = dict(sorted(quantities.items()))
+    return resolved
+
+
+def affinity_terms(pool: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The OR-ed terms of the required node affinity, in a stable order; empty when no pod is left to run.
+
+    One term selects the pool less the nodes in Conflict, one more keeps the pod of each Draining node.
+    """
+    terms = []
+    described = phases.pool_of(pool)
+    if not described.deleting:
+        term: dict[str, Any] = {
+            "matchExpressions": [
+                {"key": key, "operator": "In", "values": [value]} for key, value in sorted(described.selector.items())
+            ]
+        }
+        conflicts = sorted(entry["name"] for entry in ledger if entry["phase"] == vocabulary.CONFLICT)
+        if conflicts:
+            term["matchFields"] = [_node("NotIn", conflict) for conflict in conflicts]
+        terms.append(term)
+    draining = sorted(phases.held(ledger, vocabulary.DRAINING))
+    return terms + [{"matchFields": [_node("In", node)]} for node in draining]
+
+
+def _node(operator: str, node: str) -> dict[str, Any]:
+    return {"key": "metadata.name", "operator": operator, "values": [node]}
+
+
+def update_strategy(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The DaemonSet's updateStrategy; one node at a time unless maxUnavailable says otherwise."""
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return {"type": "OnDelete"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": strategy.get("maxUnavailable", 1)}}
+
+
+def is_observed(daemon_set: Mapping[str, Any]) -> bool:
+    """Whether the DaemonSet controller has seen the current template and affinity."""
+    status: Mapping[str, Any] = daemon_set.get("status", {})
+    return bool(status.get("observedGeneration", 0) >= daemon_set["metadata"]["generation"])
+
+
+def is_rolled_out(daemon_set: Mapping[str, Any]) -> bool:
+    """Whether every node that the DaemonSet selects runs a ready pod of the current template."""
+    status = daemon_set.get("status", {})
+    desired = status.get("desiredNumberScheduled", 0)
+    return is_observed(daemon_set) and status.get("numberReady", 0) == desired == status.get(
+        "updatedNumberScheduled", 0
+    )
+
+
+def judge(daemon_set: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The DaemonSetReady outcome; None is a pool that runs no pod any more."""
+    if daemon_set is None:
+        return conditions.outcome(
+            conditions.DAEMON_SET, "DaemonSetReady", "The pool holds no node and the DaemonSet was removed"
+        )
+    status = daemon_set.get("status", {})
+    ready, desired = status.get("numberReady", 0), status.get("desiredNumberScheduled", 0)
+    if is_rolled_out(daemon_set):
+        return conditions.outcome(
+            conditions.DAEMON_SET, "DaemonSetReady", f"{ready} of {desired} nodes run a ready pod"
+        )
+    return conditions.outcome(
+        conditions.DAEMON_SET,
+        "DaemonSetProgressing",
+        f"Waiting for the nova-compute DaemonSet: {ready} of {desired} nodes run a ready pod",
+    )
+
+
+def status_fields(daemon_set: Mapping[str, Any] | None, reference: str) -> dict[str, Any]:
+    """The fields of the pool's status that mirror the DaemonSet.
+
+    ``reference`` is the image of the applied template; it is recorded once every node runs a ready pod of it.
+    """
+    status = (daemon_set or {}).get("status", {})
+    fields: dict[str, Any] = {
+        "desiredNumberScheduled": status.get("desiredNumberScheduled", 0),
+        "numberReady": status.get("numberReady", 0),
+    }
+    if daemon_set is not None and fields["desiredNumberScheduled"] and is_rolled_out(daemon_set):
+        fields["installedImage"] = reference
+    return fields
+
+
+def pods_by_node(pods: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Node to pod name, of the pool's pods that still exist, whatever their phase."""
+    return {pod["spec"]["nodeName"]: pod["metadata"]["name"] for pod in pods if pod.get("spec", {}).get("nodeName")}
+
+
+def owner_reference(pool: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes a child the pool's: garbage collection takes it along, and nobody else's object is touched."""
+    return {
+        "apiVersion": vocabulary.API_VERSION,
+        "kind": vocabulary.KIND,
+        "name": pool["metadata"]["name"],
+        "uid": pool["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def is_owned(child: Mapping[str, Any], pool: Mapping[str, Any]) -> bool:
+    """Whether the pool's very object, not a namesake of an earlier life, owns the child."""
+    references = child["metadata"].get("ownerReferences", [])
+    return any(reference.get("uid") == pool["metadata"]["uid"] for reference in references)

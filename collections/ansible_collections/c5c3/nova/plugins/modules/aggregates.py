@@ -1,0 +1,133 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keep the host aggregates of a pool's zones."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: aggregates
+short_description: Keep the host aggregates of a pool's zones
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Creates and marks the aggregates that the pool needs, and deletes marked ones that no pool of the Nova
+    needs any more.
+  - Adds no host to an aggregate and removes none.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  pool:
+    description: The whole NovaCompute object.
+    type: dict
+    required: true
+  nova:
+    description: The resolved Nova.
+    type: dict
+    required: true
+  ledger:
+    description: The entries of the pool's ledger.
+    type: list
+    elements: dict
+    required: true
+  siblings:
+    description: The other pools of the same Nova.
+    type: list
+    elements: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Keep the aggregates of the pool's zones
+  c5c3.nova.aggregates:
+    pool: "{{ novacompute }}"
+    nova: "{{ nova }}"
+    ledger: "{{ ledger }}"
+    siblings: "{{ siblings }}"
+  register: aggregates_result
+"""
+
+RETURN = r"""
+created:
+  description: The names of the aggregates that were created and marked.
+  returned: success
+  type: list
+  elements: str
+deleted:
+  description: The names of the aggregates that were deleted.
+  returned: success
+  type: list
+  elements: str
+outcome:
+  description: The condition, whether later steps run, and when to look again.
+  returned: success
+  type: dict
+"""
+
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as nova_client
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import aggregates as rules
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import vocabulary
+
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "nova": {"type": "dict", "required": True},
+    "ledger": {"type": "list", "elements": "dict", "required": True},
+    "siblings": {"type": "list", "elements": "dict", "required": True},
+}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    pool, ledger, cluster = task.params["pool"], task.params["ledger"], task.cluster()
+    nova = nova_client.open_nova_from_cluster(cluster, task.params["nova"])
+    listed = nova.list_aggregates()
+    plan = rules.plan(pool, ledger, task.params["siblings"], listed)
+    marker = rules.marker(task.params["nova"]["namespace"], task.params["nova"]["name"])
+    names = {"created": [name for name, _ in plan.create], "deleted": [item["name"] for item in plan.delete]}
+    changed = any(names.values())
+    if task.check_mode:
+        return {"changed": changed, **names, "outcome": rules.judge(ledger, listed, plan)}
+    for name, zone in plan.create:
+        try:
+            aggregate = nova.create_aggregate(name, zone)
+        except errors.CallError as error:
+            if error.status != 409:
+                raise
+            return {"changed": True, **names, "outcome": rules.concurrent_creator(name)}
+        _mark(nova, aggregate, marker)
+        cluster.record_event(pool, "Normal", "AggregateCreated", f"Created the aggregate {name}")
+    for unneeded in plan.delete:
+        nova.delete_aggregate(unneeded["id"])
+        cluster.record_event(pool, "Normal", "AggregateDeleted", f"Deleted the aggregate {unneeded['name']}")
+    for kept in plan.keep:
+        keys = ", ".join(rules.foreign_keys(kept))
+        cluster.record_event(
+            pool,
+            "Warning",
+            "AggregateKept",
+            f"Kept the aggregate {kept['name']} for its metadata: {keys}",
+            once=True,
+        )
+    return {"changed": changed, **names, "outcome": rules.judge(ledger, listed, plan)}
+
+
+def _mark(nova: nova_client.Nova, aggregate: dict[str, Any], marker: str) -> None:
+    """Mark what was just created; what cannot be marked is deleted again, or nobody would ever delete it."""
+    try:
+        nova.set_aggregate_metadata(aggregate["id"], {vocabulary.AGGREGATE_MARKER: marker})
+    except errors.CallError:
+        nova.delete_aggregate(aggregate["id"])
+        raise
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()

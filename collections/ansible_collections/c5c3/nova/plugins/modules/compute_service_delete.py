@@ -1,0 +1,126 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Delete the compute services of released nodes."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: compute_service_delete
+short_description: Delete the compute services of released nodes
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Deletes a service only of a Releasing node whose pod is gone, on whose host this pass counted no server, and that no
+    other pool takes over.
+  - Nova takes the host mapping, the resource providers and the aggregate memberships along.
+  - A call that fails is returned in RV(errors), so that the other nodes go on.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  pool:
+    description: The whole NovaCompute object.
+    type: dict
+    required: true
+  nova:
+    description: The resolved Nova.
+    type: dict
+    required: true
+  ledger:
+    description: The entries of the pool's ledger.
+    type: list
+    elements: dict
+    required: true
+  services:
+    description: Host to its compute service, from a list that every cell answered in this pass.
+    type: dict
+    required: true
+  counts:
+    description: Host to the number of its servers, counted in this pass.
+    type: dict
+    required: true
+  pods:
+    description: Node to the pool's pod that still exists there.
+    type: dict
+    required: true
+  handed_over:
+    description: The nodes being released to another pool.
+    type: list
+    elements: str
+    default: []
+"""
+
+EXAMPLES = r"""
+- name: Delete the compute services of released nodes
+  c5c3.nova.compute_service_delete:
+    pool: "{{ novacompute }}"
+    nova: "{{ nova }}"
+    ledger: "{{ ledger }}"
+    services: "{{ services }}"
+    counts: "{{ counts }}"
+    pods: "{{ pods }}"
+  register: services_drain_deleted
+"""
+
+RETURN = r"""
+deletions:
+  description: Node to what became of its service (deleted, gone or refused).
+  returned: success
+  type: dict
+errors:
+  description: The calls that failed (node, system, call, status, detail).
+  returned: success
+  type: list
+  elements: dict
+"""
+
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as nova_client
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import drain
+
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "nova": {"type": "dict", "required": True},
+    "ledger": {"type": "list", "elements": "dict", "required": True},
+    "services": {"type": "dict", "required": True},
+    "counts": {"type": "dict", "required": True},
+    "pods": {"type": "dict", "required": True},
+    "handed_over": {"type": "list", "elements": "str", "default": []},
+}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    given = task.params
+    due = drain.services_to_delete(
+        given["ledger"], given["services"], given["counts"], given["pods"], given["handed_over"]
+    )
+    if not due or task.check_mode:
+        return {"changed": bool(due), "deletions": {}, "errors": []}
+    cluster = task.cluster()
+    nova = nova_client.open_nova_from_cluster(cluster, given["nova"])
+    deletions, failed = {}, []
+    for service in due:
+        node = service["node"]
+        try:
+            deletions[node] = nova.delete_service(service["id"])
+        except errors.CallError as error:
+            failed.append({"node": node, **error.as_data()})
+            continue
+        if deletions[node] == drain.DELETED:
+            cluster.record_event(
+                given["pool"], "Normal", "ComputeServiceDeleted", f"Deleted the compute service of {node}"
+            )
+    return {"changed": drain.DELETED in deletions.values(), "deletions": deletions, "errors": failed}
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keep the DaemonSet of a pool."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: daemonset
+short_description: Keep the DaemonSet of a pool
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Applies the DaemonSet server-side and reads it back, or deletes it when no pod is left to run.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  pool:
+    description: The whole NovaCompute object.
+    type: dict
+    required: true
+  definition:
+    description: The DaemonSet as it shall be. Without it the DaemonSet is deleted.
+    type: dict
+"""
+
+EXAMPLES = r"""
+- name: Apply the DaemonSet
+  c5c3.nova.daemonset:
+    pool: "{{ novacompute }}"
+    definition: "{{ lookup('ansible.builtin.template', 'daemonset.yml.j2') | from_yaml }}"
+  register: daemonset_result
+
+- name: Remove the DaemonSet of a pool that runs no pod any more
+  c5c3.nova.daemonset:
+    pool: "{{ novacompute }}"
+  register: daemonset_result
+"""
+
+RETURN = r"""
+fields:
+  description: The fields of the pool's status that mirror the DaemonSet.
+  returned: success
+  type: dict
+observed:
+  description: Whether the DaemonSet controller has seen the current template and affinity, or the DaemonSet is gone.
+  returned: success
+  type: bool
+outcome:
+  description: The condition, whether later steps run, and when to look again.
+  returned: success
+  type: dict
+"""
+
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import workload
+
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "definition": {"type": "dict"},
+}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    pool, definition, cluster = task.params["pool"], task.params["definition"], task.cluster()
+    namespace, name = pool["metadata"]["namespace"], workload.name(pool["metadata"]["name"])
+    before = cluster.find("DaemonSet", name, namespace)
+    if before is not None and not workload.is_owned(before, pool):
+        raise ValueError(f"DaemonSet {namespace}/{name} belongs to somebody else; rename the pool or remove it")
+    if definition is None:
+        deleted = before is not None and cluster.delete("DaemonSet", name, namespace, dry_run=task.check_mode)
+        return {
+            "changed": deleted,
+            "fields": workload.status_fields(None, ""),
+            "observed": True,
+            "outcome": workload.judge(None),
+        }
+    after = cluster.apply(definition, dry_run=task.check_mode)
+    image = definition["spec"]["template"]["spec"]["containers"][0]["image"]
+    return {
+        # A server-side apply that changes nothing leaves the resourceVersion alone.
+        "changed": before is None or before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"],
+        "fields": workload.status_fields(after, image),
+        "observed": workload.is_observed(after),
+        "outcome": workload.judge(after),
+        "diff": {"before": (before or {}).get("spec", {}), "after": after["spec"]},
+    }
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()

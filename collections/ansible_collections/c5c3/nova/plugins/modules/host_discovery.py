@@ -1,0 +1,137 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the host discovery Job of a Nova while a host is not mapped."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: host_discovery
+short_description: Run the host discovery Job of a Nova while a host is not mapped
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Creates the Job from the live Nova API Deployment, replaces a finished one while a host stays unmapped, and
+    removes the last one later.
+  - Every pool of the Nova shares the Job.
+  - A call that fails is returned in RV(errors), because the other nodes of the pool go on.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  pool:
+    description: The whole NovaCompute object, which the events are recorded for.
+    type: dict
+    required: true
+  nova:
+    description: The resolved Nova.
+    type: dict
+    required: true
+  unmapped:
+    description: The registered hosts that Nova has not mapped.
+    type: list
+    elements: str
+    required: true
+  poll_scale:
+    description: Stretches or shortens the times after which a finished Job is replaced or removed.
+    type: float
+    default: 1.0
+"""
+
+EXAMPLES = r"""
+- name: Discover the hosts that Nova has not mapped
+  c5c3.nova.host_discovery:
+    pool: "{{ novacompute }}"
+    nova: "{{ nova }}"
+    unmapped: [compute-1]
+  register: services_drain_discovery
+"""
+
+RETURN = r"""
+state:
+  description: How the Job stands, in words for a condition's message.
+  returned: success
+  type: str
+errors:
+  description: The calls that failed (system, kind, call, status, detail).
+  returned: success
+  type: list
+  elements: dict
+"""
+
+import datetime as dt
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import discovery
+
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "nova": {"type": "dict", "required": True},
+    "unmapped": {"type": "list", "elements": "str", "required": True},
+    "poll_scale": {"type": "float", "default": 1.0},
+}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    try:
+        return _keep_job(task)
+    except errors.CallError as error:
+        return {"state": "", "errors": [{**error.as_data(), "kind": "Job"}]}
+
+
+def _keep_job(task: entry.Task) -> dict[str, Any]:
+    cluster, nova, pool = task.cluster(), task.params["nova"], task.params["pool"]
+    name, namespace = discovery.job_name(nova["name"]), nova["namespace"]
+    job = cluster.find("Job", name, namespace)
+    step = discovery.decide(
+        job,
+        unmapped=bool(task.params["unmapped"]),
+        now=dt.datetime.now(dt.UTC).isoformat(),
+        scale=task.params["poll_scale"],
+    )
+    if step is discovery.Step.LEAVE:
+        return {"state": discovery.describe(job), "errors": []}
+    if step is discovery.Step.CREATE:
+        deployment = cluster.find("Deployment", nova["name"], namespace)
+        problem = discovery.config_problem(deployment)
+        if problem or deployment is None:
+            return {"state": discovery.describe(None, waits_for=problem), "errors": []}
+        job = _create(task, discovery.job(nova, deployment))
+        return {"changed": True, "state": discovery.describe(job), "errors": []}
+    assert job is not None
+    ended = discovery.finished(job)
+    if step is discovery.Step.REPLACE and ended and ended[0] == "Failed" and not task.check_mode:
+        cluster.record_event(pool, "Warning", "HostDiscoveryFailed", f"The host discovery Job {name} failed")
+    # Foreground: its pods are gone before the name is free, so that a Job never meets pods of its predecessor.
+    cluster.delete(
+        "Job", name, namespace, uid=job["metadata"]["uid"], propagation="Foreground", dry_run=task.check_mode
+    )
+    return {"changed": True, "state": discovery.describe(job), "errors": []}
+
+
+def _create(task: entry.Task, body: dict[str, Any]) -> dict[str, Any]:
+    """Create the Job; one that another pool created in the meantime serves as well."""
+    cluster, metadata = task.cluster(), body["metadata"]
+    try:
+        job = cluster.create(body, dry_run=task.check_mode)
+    except errors.CallError as error:
+        if error.status != 409:
+            raise
+        return cluster.get("Job", metadata["name"], metadata["namespace"])
+    if not task.check_mode:
+        hosts = ", ".join(task.params["unmapped"])
+        cluster.record_event(
+            task.params["pool"], "Normal", "HostDiscoveryStarted", f"Started {metadata['name']} for hosts: {hosts}"
+        )
+    return job
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide which nodes a pool holds, and in which phase."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: node_ledger
+short_description: Decide which nodes a pool holds, and in which phase
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Reads the labels of the Nodes and the other pools of the same Nova, and returns the ledger that follows from them.
+  - Records an event C(NodeConflict) for each conflict that the ledger did not know.
+  - Writes no status; M(c5c3.nova.pool_status) does, before anything relies on the ledger.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  pool:
+    description: The whole NovaCompute object.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Decide which nodes the pool holds
+  c5c3.nova.node_ledger:
+    pool: "{{ novacompute }}"
+  register: nodes_result
+"""
+
+RETURN = r"""
+ledger:
+  description: The entries of C(status.nodes) as they shall be.
+  returned: success
+  type: list
+  elements: dict
+moved:
+  description: Whether the ledger differs from the one in the status of the pool.
+  returned: success
+  type: bool
+handed_over:
+  description: The nodes being released to another pool; their compute services live on.
+  returned: success
+  type: list
+  elements: str
+siblings:
+  description: The other pools of the same Nova, on whatever cluster.
+  returned: success
+  type: list
+  elements: dict
+outcome:
+  description: The condition, whether later steps run, and when to look again.
+  returned: success
+  type: dict
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import phases
+
+ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "pool": {"type": "dict", "required": True}}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    pool, cluster = task.params["pool"], task.cluster()
+    pools = cluster.list("NovaCompute", pool["metadata"]["namespace"])
+    nodes = {
+        node["metadata"]["name"]: node["metadata"].get("labels") or {}
+        for node in cluster.list("Node", metadata_only=True)
+    }
+    before = pool.get("status", {}).get("nodes", [])
+    rivals = phases.rivals(pool, pools)
+    ledger = phases.next_ledger(phases.pool_of(pool), rivals, nodes, before)
+    conflicts = phases.new_conflicts(before, ledger)
+    if conflicts and not task.check_mode:
+        cluster.record_event(pool, "Warning", "NodeConflict", phases.describe_conflicts(conflicts))
+    return {
+        "ledger": ledger,
+        "moved": ledger != before,
+        "handed_over": phases.handovers(rivals, nodes, ledger),
+        "siblings": [_trimmed(sibling) for sibling in phases.siblings(pool, pools)],
+        "outcome": phases.judge(ledger),
+    }
+
+
+def _trimmed(pool: Mapping[str, Any]) -> dict[str, Any]:
+    """What later steps read of a sibling: a pool of a thousand nodes need not travel with all its managed fields."""
+    metadata = {
+        key: pool["metadata"][key]
+        for key in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "finalizers")
+        if key in pool["metadata"]
+    }
+    return {"metadata": metadata, "spec": pool["spec"], "status": pool.get("status", {})}
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hold the deletion of a pool, or let it go."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: pool_finalizer
+short_description: Hold the deletion of a pool, or let it go
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Adds the drain finalizer to a pool, or removes it and only it.
+  - Both change the very list of finalizers that was read; another writer in between is a result and no failure.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  pool:
+    description: The whole NovaCompute object as it was read or last written.
+    type: dict
+    required: true
+  state:
+    description: Whether the pool shall carry the drain finalizer.
+    type: str
+    choices: [present, absent]
+    default: present
+"""
+
+EXAMPLES = r"""
+- name: Hold the deletion until every node is released
+  c5c3.nova.pool_finalizer:
+    pool: "{{ novacompute }}"
+
+- name: Let the pool go
+  c5c3.nova.pool_finalizer:
+    pool: "{{ novacompute }}"
+    state: absent
+"""
+
+RETURN = r"""
+pool:
+  description: The NovaCompute object as it is now, to be given to the next write.
+  returned: success
+  type: dict
+superseded:
+  description: Whether somebody else wrote the pool, or it is gone, so that this pass ends here.
+  returned: success
+  type: bool
+"""
+
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import vocabulary
+
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    pool, wanted = task.params["pool"], task.params["state"] == "present"
+    metadata = pool["metadata"]
+    finalizers = metadata.get("finalizers", [])
+    if (vocabulary.DRAIN_FINALIZER in finalizers) == wanted:
+        return {"pool": pool, "superseded": False}
+    kind, name, namespace = pool["kind"], metadata["name"], metadata["namespace"]
+    try:
+        if wanted:
+            body = {
+                "metadata": {
+                    "resourceVersion": metadata["resourceVersion"],
+                    "finalizers": [*finalizers, vocabulary.DRAIN_FINALIZER],
+                }
+            }
+            written = task.cluster().patch(kind, name, namespace, body, "merge", dry_run=task.check_mode)
+        else:
+            path = f"/metadata/finalizers/{finalizers.index(vocabulary.DRAIN_FINALIZER)}"
+            steps = [
+                {"op": "test", "path": path, "value": vocabulary.DRAIN_FINALIZER},
+                {"op": "remove", "path": path},
+            ]
+            written = task.cluster().patch(kind, name, namespace, steps, "json", dry_run=task.check_mode)
+    except errors.CallError as error:
+        # 422 is the failed test of the list as it was read.
+        if error.status not in (404, 409, 422):
+            raise
+        return {"pool": pool, "superseded": True}
+    return {"changed": True, "pool": written, "superseded": False}
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()

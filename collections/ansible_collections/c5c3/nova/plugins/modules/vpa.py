@@ -1,0 +1,87 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keep the VerticalPodAutoscaler of a pool that opts in."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: vpa
+short_description: Keep the VerticalPodAutoscaler of a pool that opts in
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Applies the VerticalPodAutoscaler of the pool's DaemonSet, and deletes one that the pool made and no longer wants.
+  - A cluster that does not serve the kind is a result and no failure.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  pool:
+    description: The whole NovaCompute object.
+    type: dict
+    required: true
+  has_daemon_set:
+    description: Whether the pool renders its DaemonSet.
+    type: bool
+    default: true
+"""
+
+EXAMPLES = r"""
+- name: Keep the VerticalPodAutoscaler
+  c5c3.nova.vpa:
+    pool: "{{ novacompute }}"
+  register: vpa_result
+"""
+
+RETURN = r"""
+outcome:
+  description: The condition, whether later steps run, and when to look again.
+  returned: success
+  type: dict
+"""
+
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import vpa as rules
+
+_KIND: Final = "VerticalPodAutoscaler"
+
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "has_daemon_set": {"type": "bool", "default": True},
+}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    pool, cluster = task.params["pool"], task.cluster()
+    try:
+        served = cluster.serves(_KIND)
+    except errors.CallError as error:
+        return {"outcome": conditions.outcome(conditions.VPA, "CapabilityProbeFailed", str(error))}
+    if not served:
+        return {"outcome": rules.judge(pool, None, served=False)}
+    namespace = pool["metadata"]["namespace"]
+    wanted = rules.wanted(pool, [workload.owner_reference(pool)], has_daemon_set=task.params["has_daemon_set"])
+    listed = cluster.list(_KIND, namespace, rules.common_labels(pool["metadata"]["name"]))
+    versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed}
+    changed = False
+    if wanted is not None:
+        applied = cluster.apply(wanted, dry_run=task.check_mode)
+        changed = versions.get(applied["metadata"]["name"]) != applied["metadata"]["resourceVersion"]
+    for item in rules.unwanted(listed, pool, wanted):
+        metadata = item["metadata"]
+        changed |= cluster.delete(_KIND, metadata["name"], namespace, uid=metadata["uid"], dry_run=task.check_mode)
+    return {"changed": changed, "outcome": rules.judge(pool, wanted, served=True)}
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()
