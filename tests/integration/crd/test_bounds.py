@@ -139,6 +139,11 @@ def test_a_text_that_does_not_match_its_pattern_is_refused(
     assert refusal[1].endswith(f"{path} in body should match '{pattern}'")
 
 
+def test_an_empty_target_cluster_name_is_refused_as_too_short(pools: kube.Pools) -> None:
+    messages = [message for _, message in pools.create_with(targetClusterRef={"name": ""}).refusals()]
+    assert 'Invalid value: "": spec.targetClusterRef.name in body should be at least 1 chars long' in messages
+
+
 @pytest.mark.parametrize("name", ["Edge", "edge_1", "-edge", "edge.", "a..b"])
 def test_a_target_cluster_name_that_no_secret_can_have_is_refused(pools: kube.Pools, name: str) -> None:
     (refusal,) = pools.create_with(targetClusterRef={"name": name}).refusals()
@@ -150,6 +155,17 @@ def test_a_target_cluster_name_that_no_secret_can_have_is_refused(pools: kube.Po
 def test_a_resource_that_is_no_quantity_is_refused(pools: kube.Pools, kind: str, quantity: str) -> None:
     (refusal,) = pools.create_with(resources={kind: {"memory": quantity}}).refusals()
     assert refusal[0] == f"spec.resources.{kind}.memory"
+
+
+@pytest.mark.parametrize("field", ["minAllowed", "maxAllowed"])
+def test_a_bound_of_the_autoscaler_that_is_no_quantity_is_refused(pools: kube.Pools, field: str) -> None:
+    (refusal,) = pools.create_with(verticalAutoscaling={"updateMode": "Off", field: {"cpu": "some"}}).refusals()
+    assert refusal[0] == f"spec.verticalAutoscaling.{field}.cpu"
+
+
+def test_more_replicas_than_32_bits_hold_are_refused(pools: kube.Pools) -> None:
+    (refusal,) = pools.create_with(verticalAutoscaling={"updateMode": "Off", "minReplicas": 2**31}).refusals()
+    assert refusal[1].endswith("must be of type integer with format int32 in spec.verticalAutoscaling.minReplicas")
 
 
 @pytest.mark.parametrize(
@@ -280,8 +296,8 @@ def test_max_unavailable_takes_a_number_or_a_text(pools: kube.Pools, value: int 
 
 @pytest.mark.parametrize("value", [1.5, True, ["1"]], ids=["fraction", "boolean", "list"])
 def test_max_unavailable_takes_nothing_else(pools: kube.Pools, value: Any) -> None:
-    refused = {path for path, _ in pools.create_with(updateStrategy={"maxUnavailable": value}).refusals()}
-    assert refused == {"spec.updateStrategy.maxUnavailable"}
+    messages = [message for _, message in pools.create_with(updateStrategy={"maxUnavailable": value}).refusals()]
+    assert any("spec.updateStrategy.maxUnavailable in body must be of type integer,string" in text for text in messages)
 
 
 @pytest.mark.parametrize("value", [1, True, {"a": "b"}], ids=["number", "boolean", "block"])

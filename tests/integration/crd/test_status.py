@@ -111,6 +111,24 @@ def test_a_second_condition_of_one_type_is_a_duplicate(pool: kube.Pools) -> None
     assert pool.patch_status({"status": {"conditions": [CONDITION, CONDITION]}}).refusals() == expected
 
 
+@pytest.mark.parametrize("value", ["True", "False", "Unknown"])
+def test_a_condition_may_have_each_of_the_three_states(pool: kube.Pools, value: str) -> None:
+    conditions = [CONDITION | {"status": value}]
+    assert pool.patch_status({"status": {"conditions": conditions}}).accepted()["status"]["conditions"] == conditions
+
+
+@pytest.mark.parametrize("field", ["desiredNumberScheduled", "numberReady"])
+def test_a_count_of_nodes_has_32_bits(pool: kube.Pools, field: str) -> None:
+    (refusal,) = pool.patch_status({"status": {field: 2**31}}).refusals()
+    assert refusal[1].endswith(f"must be of type integer with format int32 in {field}")
+
+
+def test_a_count_of_instances_has_32_bits(pool: kube.Pools) -> None:
+    node = {"name": "node-1", "phase": "Draining", "instances": 2**31}
+    (refusal,) = pool.patch_status({"status": {"nodes": [node]}}).refusals()
+    assert refusal[1].endswith("must be of type integer with format int32 in nodes[0].instances")
+
+
 @pytest.mark.parametrize("field", ["type", "status", "reason", "message", "lastTransitionTime"])
 def test_a_condition_that_lacks_a_field_is_refused(pool: kube.Pools, field: str) -> None:
     condition = {key: value for key, value in CONDITION.items() if key != field}
@@ -122,14 +140,16 @@ def test_a_condition_that_lacks_a_field_is_refused(pool: kube.Pools, field: str)
     ("field", "value"),
     [
         ("type", "not a type"),
+        ("type", "T" * 317),
         ("status", "Maybe"),
         ("reason", ""),
         ("reason", "two words"),
+        ("reason", "R" * 1025),
         ("message", "m" * 32769),
         ("lastTransitionTime", "yesterday"),
         ("observedGeneration", -1),
     ],
-    ids=["type", "status", "empty-reason", "reason", "message", "time", "generation"],
+    ids=["type", "long-type", "status", "empty-reason", "reason", "long-reason", "message", "time", "generation"],
 )
 def test_a_condition_of_another_shape_is_refused(pool: kube.Pools, field: str, value: Any) -> None:
     refusals = pool.patch_status({"status": {"conditions": [CONDITION | {field: value}]}}).refusals()
