@@ -140,11 +140,15 @@ def cache_home() -> pathlib.Path:
 
 @contextlib.contextmanager
 def locked(path: pathlib.Path) -> Iterator[None]:
-    """Only one process at a time holds ``path``; the others wait. The file stays, so that no two files are ever held."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    """Only one process at a time holds ``path``; the others wait."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # Whoever held it before may have removed the file: then another one counts by now.
+            if path.exists() and path.samefile(f"/proc/self/fd/{file.fileno()}"):
+                yield
+                return
 
 
 def known() -> list[Lab]:
