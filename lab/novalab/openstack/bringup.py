@@ -58,10 +58,8 @@ def up(cloud: settings.Cloud, tell: progress.Part) -> None:
             kubernetes_cluster = _wait_for_control_node(cloud, tell)
             tell("starting the pods of Keystone, Placement and Nova's API")
             _apply(cloud, kubernetes_cluster)
-            for application in ("keystone", "placement"):
-                cluster.wait(
-                    f"the pod of {application}", lambda name=application: answers(cloud, name), seconds=_PODS_DEADLINE
-                )
+            _wait_for_answer(cloud, "keystone")
+            _wait_for_answer(cloud, "placement")
             tell("starting Nova's conductor and scheduler")
             broker.result()
             nova.start(*(name for name in _NOVA_SERVICES if daemons.daemon(cloud.lab, name).pid is None))
@@ -75,7 +73,8 @@ def up(cloud: settings.Cloud, tell: progress.Part) -> None:
 def is_up(cloud: settings.Cloud) -> bool:
     """Whether every program runs and every web application answers."""
     running = all(daemons.daemon(cloud.lab, name).pid is not None for name in _PROGRAMS)
-    return running and all(answers(cloud, name) for name in _PROBES)
+    cell = running and servers.allows_connections(cloud, settings.CELL_DATABASE)
+    return cell and all(answers(cloud, name) for name in _PROBES)
 
 
 def answers(cloud: settings.Cloud, application: str) -> bool:
@@ -148,6 +147,7 @@ def _prepare_databases(
     done = cloud.root / "databases-filled"
     if done.exists():
         servers.start_postgresql(cloud)
+        servers.allow_connections(cloud, settings.CELL_DATABASE, allowed=True)
         return
     keystone = launcher.KeystoneSetup(cloud)
     servers.start_postgresql(cloud)

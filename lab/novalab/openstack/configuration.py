@@ -100,7 +100,7 @@ def nova_environment(cloud: settings.Cloud) -> dict[str, str]:
     """The secrets of nova.conf, for a program on the machine."""
     return {
         "OS_DEFAULT__TRANSPORT_URL": cloud.transport_url,
-        "OS_DATABASE__CONNECTION": cloud.database_url("nova"),
+        "OS_DATABASE__CONNECTION": cloud.database_url(settings.CELL_DATABASE),
         "OS_API_DATABASE__CONNECTION": cloud.database_url("nova_api"),
         **{password_variable(section): cloud.passwords.nova for section in NOVA_PASSWORD_SECTIONS},
         # Folders of a pod in the file; these are the machine's.
@@ -136,7 +136,8 @@ def _nova_clients(cloud: settings.Cloud) -> dict[str, dict[str, str]]:
 def _login(cloud: settings.Cloud, user: str, *, middleware: bool = False) -> dict[str, str]:
     keystone_url = cloud.public_url("keystone") + "/v3"
     return {
-        **({"www_authenticate_uri": keystone_url} if middleware else {}),
+        # A token is checked at an address from the catalog, where only the public one resolves on this machine.
+        **({"www_authenticate_uri": keystone_url, "interface": "public"} if middleware else {}),
         "auth_type": "password",
         "auth_url": keystone_url,
         "user_domain_name": "Default",

@@ -73,7 +73,7 @@ class NovaLauncher:
 
     def make_databases(self) -> None:
         """Make the schemas of Nova and Placement, and the cells. Raises LabError."""
-        self._order("databases", self._cloud.database_url("nova_cell0"), log=_SETUP_LOG)
+        self._order("databases", self._cloud.database_url(f"{settings.CELL_DATABASE}_cell0"), log=_SETUP_LOG)
 
     def start(self, *services: str) -> None:
         """Start ``conductor``, ``scheduler`` or both, which need Keystone, Placement and the broker."""

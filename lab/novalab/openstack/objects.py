@@ -156,7 +156,7 @@ def _nova(cloud: settings.Cloud, api_paste: str) -> list[Object]:
             connections,
             {
                 "transport_url": cloud.transport_url,
-                "database": cloud.database_url("nova"),
+                "database": cloud.database_url(settings.CELL_DATABASE),
                 "api_database": cloud.database_url("nova_api"),
             },
         ),

@@ -61,7 +61,7 @@ def start_postgresql(cloud: settings.Cloud) -> None:
     )
     daemons.wait_until(
         "PostgreSQL",
-        lambda: _sql(cloud, "postgres", "SELECT 1").returncode == 0,
+        lambda: allows_connections(cloud, "postgres"),
         program=daemons.daemon(cloud.lab, "postgresql"),
         seconds=30,
     )
@@ -80,6 +80,20 @@ def execute(cloud: settings.Cloud, database: str, statement: str) -> str:
     if outcome.returncode != 0:
         raise errors.LabError(f"database {database}: {outcome.stderr.strip()}")
     return outcome.stdout.strip()
+
+
+def allow_connections(cloud: settings.Cloud, database: str, *, allowed: bool) -> None:
+    """Let clients connect to a database, or refuse them and end their connections."""
+    execute(cloud, "postgres", f"ALTER DATABASE {database} ALLOW_CONNECTIONS {str(allowed).lower()}")
+    if not allowed:
+        execute(
+            cloud, "postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
+        )
+
+
+def allows_connections(cloud: settings.Cloud, database: str) -> bool:
+    """Whether clients can connect to a database."""
+    return _sql(cloud, database, "SELECT 1").returncode == 0
 
 
 def stop_postgresql(cloud: settings.Cloud) -> None:

@@ -23,7 +23,8 @@ CELL = "cell1"
 POD_PORTS = {"keystone": 5000, "placement": 8778, NOVA: 8774}
 
 #: The databases by the name of their owner. Nova calls cell0's after the one of the cell, with this ending.
-DATABASES = ("keystone", "placement", "glance", "nova_api", "nova", "nova_cell0")
+CELL_DATABASE = "nova"
+DATABASES = ("keystone", "placement", "glance", "nova_api", CELL_DATABASE, f"{CELL_DATABASE}_cell0")
 DATABASE_USER = "openstack"
 BROKER_USER = "openstack"
 
