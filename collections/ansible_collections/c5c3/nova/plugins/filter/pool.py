@@ -11,6 +11,7 @@ from typing import Any
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     compute_config,
     conditions,
+    drain,
     phases,
     status,
     workload,
@@ -47,6 +48,8 @@ class FilterModule:
             "affinity_terms": workload.affinity_terms,
             "daemon_set_values": daemon_set_values,
             "nodes_in_phase": phases.held,
+            "nodes_to_count": drain.nodes_to_count,
+            "nodes_to_map": drain.nodes_to_map,
             "next_look": status.next_look,
             "may_release": status.may_release,
         }

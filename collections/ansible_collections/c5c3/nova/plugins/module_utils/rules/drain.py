@@ -39,10 +39,18 @@ def services_to_disable(ledger: Sequence[Mapping[str, Any]], services: Services)
 
 
 def nodes_to_count(
-    ledger: Sequence[Mapping[str, Any]], pods: Mapping[str, str], handed_over: Collection[str]
+    ledger: Sequence[Mapping[str, Any]],
+    pods: Mapping[str, str] | None,
+    handed_over: Collection[str],
+    not_disabled: Collection[str] = (),
 ) -> list[str]:
-    """The hosts whose servers decide something in this pass: Draining ones, and those about to lose their service."""
-    return phases.held(ledger, vocabulary.DRAINING) + released_nodes(ledger, pods, handed_over)
+    """The hosts whose servers decide something in this pass: Draining ones, and those about to lose their service.
+
+    ``pods`` is None when they could not be listed. The nodes in ``not_disabled``, whose disable failed, are left out: a
+    host that still takes servers is not empty, whatever the count.
+    """
+    draining = [name for name in phases.held(ledger, vocabulary.DRAINING) if name not in not_disabled]
+    return draining + ([] if pods is None else released_nodes(ledger, pods, handed_over))
 
 
 def released_nodes(
