@@ -18,6 +18,7 @@ from typing import Final
 from urllib import parse
 
 import urllib3
+import yaml
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
 from kubernetes import client, config
 from kubernetes.client import rest
@@ -72,7 +73,7 @@ class ApiServer:
         except config.ConfigException as error:
             where = path or "the service account of this pod"
             raise _no_configuration(f"{where} cannot be used: {error}") from error
-        except (OSError, ValueError, AttributeError, TypeError) as error:
+        except (OSError, ValueError, AttributeError, TypeError, KeyError, yaml.YAMLError) as error:
             # A file that is not YAML, or no mapping, shows in the library as whatever it runs into first.
             raise _no_configuration(
                 f"{path or 'the service account'} cannot be read: {type(error).__name__}"
@@ -116,9 +117,7 @@ class ApiServer:
                 raise self._no_answer(method, target, error) from error
 
     def _credentials(self) -> dict[str, str]:
-        """Return the header that says who we are, renewed where it expires; client certificates are in the TLS
-        context.
-        """
+        """Return the header that says who we are, renewed where it expires; a certificate is in the TLS context."""
         token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         return {"Authorization": token.strip()} if token else {}
 
@@ -131,9 +130,7 @@ class ApiServer:
 
 
 def kubeconfig_path(kubeconfig: str | None) -> str | None:
-    """Return the kubeconfig that is meant (several files where `$KUBECONFIG` lists several), or None for this pod's
-    account.
-    """
+    """Return the kubeconfig that is meant, several where `$KUBECONFIG` lists several; None is this pod's account."""
     if kubeconfig:
         return str(pathlib.Path(kubeconfig).expanduser())
     from_environment = os.environ.get("KUBECONFIG")
@@ -146,6 +143,9 @@ def kubeconfig_path(kubeconfig: str | None) -> str | None:
 
 
 def _tls_context(configuration: client.Configuration) -> ssl.SSLContext:
+    if not str(configuration.host).startswith("https:"):
+        # `kubectl proxy` and its like. The machine's own authorities would be read for nothing, which takes a while.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     if not configuration.verify_ssl:
         context.check_hostname = False

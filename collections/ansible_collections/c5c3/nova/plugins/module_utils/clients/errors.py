@@ -66,9 +66,8 @@ def cause(error: BaseException) -> str:
     The messages of the HTTP libraries hold the whole URL with its query, and the representation of their own objects.
     """
     for each in _chain(error):
-        for kind in type(each).__mro__:
-            if kind.__name__ in _CAUSES:
-                return _CAUSES[kind.__name__]
+        if type(each).__name__ in _CAUSES:
+            return _CAUSES[type(each).__name__]
         if isinstance(each, OSError) and each.strerror:
             return each.strerror
     return type(error).__name__

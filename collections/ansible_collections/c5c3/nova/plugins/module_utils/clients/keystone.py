@@ -79,12 +79,14 @@ class Identity:
     def endpoint(self, service_type: str, *, region: str | None, interface: str = "internal") -> str | None:
         """Return the URL that the token's catalog lists, or None. Without a region the first of any region counts."""
         granted = self._auth.get_access(self._session)
-        if not granted.has_service_catalog():
+        try:
+            return str(
+                granted.service_catalog.url_for(
+                    service_type=service_type, interface=interface, region_name=region or None
+                )
+            )
+        except keystone_errors.CatalogException:
             return None
-        url = granted.service_catalog.url_for(
-            service_type=service_type, interface=interface, region_name=region or None
-        )
-        return str(url) if url else None
 
     def call(
         self,
@@ -135,7 +137,8 @@ class _Password(v3.Password):
         try:
             return super().get_auth_ref(session)
         except keystone_errors.HttpError as error:
-            self._refused(error, status=error.http_status, detail=error.message)
+            detail = message_of(_document(error.response)) if error.response is not None else None
+            self._refused(error, status=error.http_status, detail=detail or error.message)
         except keystone_errors.InvalidResponse as error:
             self._refused(error, status=error.response.status_code, detail="the answer holds no token")
         except KeyError as error:
