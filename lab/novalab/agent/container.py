@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
+import marshal
 import os
 import pathlib
 import signal
@@ -104,7 +104,7 @@ class Container:
         os.close(write_report)
         assert self._starter.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._starter.stdin as pipe:
-            pipe.write(json.dumps(description).encode())
+            pipe.write(marshal.dumps(description))
         with open(report, "rb") as file:
             said = file.read()
         self.pid = int(said) if said else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 
 MS_RDONLY = 1
 MS_REMOUNT = 32
@@ -66,9 +65,9 @@ def unshare(flags: int) -> None:
 
 
 def pivot_root(new: str, old: str) -> None:
-    number = _SYS_PIVOT_ROOT.get(platform.machine())
+    number = _SYS_PIVOT_ROOT.get(os.uname().machine)
     if number is None:
-        raise OSError(f"pivot_root: its number on {platform.machine()} is not known: add it to _SYS_PIVOT_ROOT")
+        raise OSError(f"pivot_root: its number on {os.uname().machine} is not known: add it to _SYS_PIVOT_ROOT")
     _check(_libc.syscall(number, os.fsencode(new), os.fsencode(old)), "pivot_root")
 
 

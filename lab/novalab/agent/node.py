@@ -92,10 +92,11 @@ class Node:
         self._stopping.set()
         with self._lock:
             pods = list(self._pods.values())
-        for one in pods:
-            one.shut_down()
-        for one in pods:
-            one.join(10)
+        threads = [threading.Thread(target=one.shut_down) for one in pods]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
     # The node's object.
 
@@ -157,8 +158,8 @@ class Node:
                     if self._stopping.is_set():
                         return
                     self._see(event["type"], event["object"])
-            except (*_UNREACHABLE, ValueError) as error:
-                self._place.say(f"{self.name}: watch of pods: {error}")
+            except Exception as error:  # noqa: BLE001 - a node that stops watching would look well and do nothing
+                self._place.say(f"{self.name}: watch of pods: {error!r}")
                 self._stopping.wait(1)
 
     def _catch_up(self, manifests: list[dict[str, Any]]) -> None:

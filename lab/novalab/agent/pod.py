@@ -52,13 +52,13 @@ class _EndingError(Exception):
     """The pod shall end: deleted, gone, or the agent stops."""
 
 
-class Pod(threading.Thread):
-    """The life of one pod. Other threads only call :meth:`update`, :meth:`vanish` and :meth:`shut_down`."""
+class Pod:
+    """The life of one pod, begun with :meth:`start`. Other threads only tell it news."""
 
     def __init__(self, manifest: Mapping[str, Any], place: Place) -> None:
         metadata, spec = manifest["metadata"], manifest["spec"]
         self.namespace, self.name, self.uid = metadata["namespace"], metadata["name"], metadata["uid"]
-        super().__init__(name=f"{self.namespace}/{self.name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"{self.namespace}/{self.name}", daemon=True)
         self._place = place
         self._manifest = manifest
         self._path = f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
@@ -94,6 +94,9 @@ class Pod(threading.Thread):
 
     # What other threads tell it.
 
+    def start(self) -> None:
+        self._thread.start()
+
     def update(self, manifest: Mapping[str, Any]) -> None:
         """The pod has changed: of that only a deletion and its grace matter."""
         self._manifest = manifest
@@ -107,8 +110,10 @@ class Pod(threading.Thread):
         self._poke()
 
     def shut_down(self) -> None:
+        """End the processes quickly and tell nobody. Returns when they have ended."""
         self._shutting_down = True
         self._poke()
+        self._thread.join()
 
     def is_running(self, name: str) -> bool:
         """Whether the container of that name runs now."""
@@ -122,7 +127,7 @@ class Pod(threading.Thread):
 
     # Its life.
 
-    def run(self) -> None:
+    def _run(self) -> None:
         try:
             with contextlib.suppress(_EndingError):
                 self._live()

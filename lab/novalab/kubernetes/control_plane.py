@@ -84,6 +84,8 @@ def up(the_lab: lab.Lab, programs: dict[str, pathlib.Path], tell: progress.Part)
         # A later value wins over kwokctl's own --manage-all-nodes=true.
         "--extra-args=kwok-controller=manage-all-nodes=false",
         "--extra-args=kwok-controller=manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+        # Names of nodes resolve nowhere; 'kubectl logs' goes by their addresses.
+        "--extra-args=kube-apiserver=kubelet-preferred-address-types=InternalIP",
         "--wait=60s",
         log=log,
     )
