@@ -27,6 +27,7 @@ class LabCommand:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.command = LAB_FOLDER / "lab.py"
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(LAB_FOLDER / "lab.py"), *arguments, "--name", self.name]
