@@ -7,7 +7,7 @@ Aggregates are rows {id, name, availability_zone, hosts, metadata} as Nova lists
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, vocabulary
@@ -33,23 +33,30 @@ def marker(namespace: str, nova: str) -> str:
     return f"{namespace}/{nova}"
 
 
-def zones(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The availability zones of the Pending and Active nodes, sorted."""
-    return sorted(
-        {entry["zone"] for entry in ledger if entry["phase"] in vocabulary.SELECTED_PHASES and entry.get("zone")}
-    )
+def zones(
+    ledger: Iterable[Mapping[str, Any]], phases_of_interest: Collection[str] = vocabulary.SELECTED_PHASES
+) -> list[str]:
+    """The availability zones of the nodes in the given phases (Pending and Active unless said otherwise), sorted."""
+    return sorted({entry["zone"] for entry in ledger if entry["phase"] in phases_of_interest and entry.get("zone")})
 
 
 def needed(
     pool: Mapping[str, Any], ledger: Iterable[Mapping[str, Any]], siblings: Iterable[Mapping[str, Any]]
 ) -> set[str]:
-    """The names that some pool of the Nova needs: this one by ``ledger``, others, on any cluster, by their status."""
-    names = set(zones(ledger)) | (set() if _deleting(pool) else {vocabulary.TENANT_FILTER_TESTS})
+    """The names that some pool of the Nova needs: this one by ``ledger``, others, on any cluster, by their status.
+
+    A node that is leaving needs the aggregate of its zone until its compute service is gone ("Empty the host" in the
+    guide to draining a node), though none is created for it any more.
+    """
+    names = set(zones(ledger, vocabulary.HELD_PHASES)) | _tenant_filter_tests(pool)
     for sibling in siblings:
-        names |= set(zones(sibling.get("status", {}).get("nodes", [])))
-        if not _deleting(sibling):
-            names.add(vocabulary.TENANT_FILTER_TESTS)
+        names |= set(zones(sibling.get("status", {}).get("nodes", []), vocabulary.HELD_PHASES))
+        names |= _tenant_filter_tests(sibling)
     return names
+
+
+def _tenant_filter_tests(pool: Mapping[str, Any]) -> set[str]:
+    return set() if _deleting(pool) else {vocabulary.TENANT_FILTER_TESTS}
 
 
 def plan(
