@@ -58,7 +58,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         )
 
     def _run_here(self) -> dict[str, Any]:
-        name = self._task.resolved_action or self._task.action
+        # Not `resolved_action`: where a file of the collection was routed to this plugin, that is the plugin itself.
+        name = self._task.action
         module = _module(name)
         arguments = _plain(self._task.args)
         validated = arg_spec.ModuleArgumentSpecValidator(dict(module.ARGUMENTS)).validate(arguments)
@@ -68,7 +69,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             check_mode=bool(self._task.check_mode),
             diff_mode=bool(self._task.diff),
         )
-        if validated.errors:
+        if validated.error_messages:
             result: dict[str, Any] = {"failed": True, "msg": _refusal(name, validated.errors)}
         else:
             result = entry.outcome(module.run, task, module=name, verbosity=display.verbosity)

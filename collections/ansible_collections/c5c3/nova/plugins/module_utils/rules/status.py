@@ -32,9 +32,7 @@ def _trimmed(status: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in status.items() if value not in (None, [], "")}
 
 
-def next_look(
-    outcomes: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]], scale: float = 1.0
-) -> float:
+def next_look(outcomes: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]], scale: float = 1.0) -> float:
     """Seconds until the next pass: the shortest that any step asked for, 60 when none did, times ``scale``."""
     looks = [outcome.get("look") for outcome in outcomes]
     if phases.held(ledger, vocabulary.RELEASING):
