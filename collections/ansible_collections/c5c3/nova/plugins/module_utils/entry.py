@@ -63,7 +63,8 @@ def outcome(run: Run, task: Task, *, module: str, verbosity: int = 0) -> Result:
         trace = traceback.format_exc()
         failure = {"failed": True, "changed": False, "msg": f"{module}: {type(error).__name__}: {errors.scrub(error)}"}
     if verbosity >= TRACEBACK_VERBOSITY:
-        failure["exception"] = errors.without_secrets(trace)
+        # Under a name of its own: Ansible replaces `exception`, and shows it only when its configuration says so.
+        failure["traceback"] = errors.without_secrets(trace).splitlines()
     return failure
 
 

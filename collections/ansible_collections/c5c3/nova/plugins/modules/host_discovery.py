@@ -13,8 +13,8 @@ short_description: Run the host discovery Job of a Nova while a host is not mapp
 version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
-  - Creates the Job from the live Nova API Deployment, replaces a finished one while a host stays unmapped, and
-    removes the last one later.
+  - Creates the Job from the live Nova API Deployment, and replaces a finished one while a host stays unmapped. The last
+    one removes itself five minutes after its end.
   - Every pool of the Nova shares the Job.
   - A call that fails is returned in RV(errors), because the other nodes of the pool go on.
 extends_documentation_fragment: c5c3.nova.cluster
@@ -33,7 +33,7 @@ options:
     elements: str
     required: true
   poll_scale:
-    description: Stretches or shortens the times after which a finished Job is replaced or removed.
+    description: Stretches or shortens the time after which a finished Job is replaced.
     type: float
     default: 1.0
 """
@@ -88,7 +88,6 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
     job = cluster.find("Job", name, namespace)
     step = discovery.decide(
         job,
-        unmapped=bool(task.params["unmapped"]),
         now=dt.datetime.now(dt.UTC).isoformat(),
         scale=task.params["poll_scale"],
     )
@@ -103,7 +102,7 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
         return {"changed": True, "state": discovery.describe(job), "errors": []}
     assert job is not None
     ended = discovery.finished(job)
-    if step is discovery.Step.REPLACE and ended and ended[0] == "Failed" and not task.check_mode:
+    if ended and ended[0] == "Failed" and not task.check_mode:
         cluster.record_event(pool, "Warning", "HostDiscoveryFailed", f"The host discovery Job {name} failed")
     # Foreground: its pods are gone before the name is free, so that a Job never meets pods of its predecessor.
     cluster.delete(

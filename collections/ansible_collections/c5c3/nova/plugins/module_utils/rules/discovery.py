@@ -45,7 +45,6 @@ class Step(enum.Enum):
     CREATE = "create"
     #: It ended and hosts are still unmapped: delete it, so that a later pass makes it anew.
     REPLACE = "replace"
-    REMOVE = "remove"
     LEAVE = "leave"
 
 
@@ -67,23 +66,19 @@ def finished(job: Mapping[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def decide(job: Mapping[str, Any] | None, *, unmapped: bool, now: str, scale: float = 1.0) -> Step:
-    """What the Job needs. ``unmapped`` says whether a registered host is not in the hypervisor list.
+def decide(job: Mapping[str, Any] | None, *, now: str, scale: float = 1.0) -> Step:
+    """What the Job needs while a registered host is not in the hypervisor list.
 
-    A finished Job is replaced 30 s after its end while a host stays unmapped, and removed after 300 s when none does;
-    ``scale`` stretches or shortens both. A Job that is being deleted is left to go.
+    A finished Job is replaced 30 s after its end; ``scale`` stretches or shortens that. One that is being deleted is left
+    to go. Nobody has to remove the last one: it carries its own time to live.
     """
     if job is None:
-        return Step.CREATE if unmapped else Step.LEAVE
+        return Step.CREATE
     ended = finished(job)
     if ended is None or job["metadata"].get("deletionTimestamp"):
         return Step.LEAVE
     age = (_instant(now) - _instant(ended[1])).total_seconds()
-    if unmapped and age >= vocabulary.DISCOVERY_REPLACED_AFTER * scale:
-        return Step.REPLACE
-    if not unmapped and age >= vocabulary.DISCOVERY_REMOVED_AFTER * scale:
-        return Step.REMOVE
-    return Step.LEAVE
+    return Step.REPLACE if age >= vocabulary.DISCOVERY_REPLACED_AFTER * scale else Step.LEAVE
 
 
 def _instant(text: str) -> dt.datetime:
@@ -166,6 +161,7 @@ def job(nova: Mapping[str, Any], deployment: Mapping[str, Any]) -> dict[str, Any
             # One retry: a discovery that raced another one exits 2 and finds the hosts mapped the next time.
             "backoffLimit": 1,
             "activeDeadlineSeconds": 600,
+            "ttlSecondsAfterFinished": vocabulary.DISCOVERY_REMOVED_AFTER,
             "template": {
                 "metadata": {"labels": labels},
                 "spec": {

@@ -64,7 +64,7 @@ LOOK_AFTER_CONFLICT: Final = 1.0
 
 # The host discovery Job, in seconds since it ended ("Reaching Nova").
 DISCOVERY_REPLACED_AFTER: Final = 30.0
-DISCOVERY_REMOVED_AFTER: Final = 300.0
+DISCOVERY_REMOVED_AFTER: Final = 300
 
 #: How many nodes a message names before it counts the rest.
 NAMED_AT_MOST: Final = 20
