@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import pathlib
 import shutil
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -91,7 +93,8 @@ def answers(cloud: settings.Cloud, application: str) -> bool:
 def down(cloud: settings.Cloud) -> None:
     """See :func:`novalab.openstack.down`."""
     for name in ("conductor", "scheduler", "glance", "neutron"):
-        daemons.stop(cloud.lab, name)
+        # What an orderly end would save is about to be deleted.
+        daemons.stop(cloud.lab, name, first=signal.SIGKILL)
     servers.stop_rabbitmq(cloud)
     servers.stop_postgresql(cloud)
     shutil.rmtree(cloud.root, ignore_errors=True)
@@ -106,6 +109,16 @@ def status(cloud: settings.Cloud) -> list[rows.Row]:
         program = daemons.daemon(cloud.lab, name)
         address = "" if port is None else f"127.0.0.1:{cloud.lab.port(port)}"
         found.append(rows.Row(what=name, process=program.pid, address=address, log=program.log))
+    postgresql = daemons.daemon(cloud.lab, "postgresql")
+    reachable = postgresql.pid is not None and servers.allows_connections(cloud, settings.CELL_DATABASE)
+    found.append(
+        rows.Row(
+            what=f"database of {settings.CELL}",
+            process=postgresql.pid if reachable else None,
+            address=f"127.0.0.1:{cloud.lab.port('postgresql')}/{settings.CELL_DATABASE}",
+            log=postgresql.log,
+        )
+    )
     for name in settings.POD_PORTS:
         pod = _tolerant(functools.partial(_pod, cloud, name))
         found.append(
@@ -113,7 +126,7 @@ def status(cloud: settings.Cloud) -> list[rows.Row]:
                 what=f"pod of {name}",
                 process=pod["metadata"]["name"] if cluster.condition(pod, "Ready") and pod is not None else None,
                 address=cloud.public_url(name).removeprefix("http://"),
-                log=f"kubectl -n {labs.NAMESPACE} logs deployment/{name}",
+                log=_newest_log(cloud, pod),
             )
         )
     return found
@@ -183,14 +196,17 @@ def _start_neighbours(cloud: settings.Cloud) -> None:
 
 
 def _wait_for_control_node(cloud: settings.Cloud, tell: progress.Part) -> cluster.Cluster:
-    def found() -> bool:
-        node = _tolerant(lambda: cluster.Cluster(cloud.lab).get("Node", labs.CONTROL_NODE))
-        return cluster.condition(node, "Ready")
-
-    if not found():
-        tell(f"waiting for Kubernetes and its node {labs.CONTROL_NODE}")
-        cluster.wait(f"node {labs.CONTROL_NODE} is Ready", found, seconds=_CONTROL_PLANE_DEADLINE)
-    return cluster.Cluster(cloud.lab)
+    if not cloud.lab.kubeconfig.exists():
+        tell("waiting for Kubernetes")
+        cluster.wait("Kubernetes is there", cloud.lab.kubeconfig.exists, seconds=_CONTROL_PLANE_DEADLINE)
+    kubernetes_cluster = cluster.Cluster(cloud.lab)
+    control_node = functools.partial(kubernetes_cluster.get, "Node", labs.CONTROL_NODE)
+    cluster.wait(
+        f"node {labs.CONTROL_NODE} is Ready",
+        lambda: cluster.condition(_tolerant(control_node), "Ready"),
+        seconds=_CONTROL_PLANE_DEADLINE,
+    )
+    return kubernetes_cluster
 
 
 def _apply(cloud: settings.Cloud, kubernetes_cluster: cluster.Cluster) -> None:
@@ -230,6 +246,14 @@ def _publish(cloud: settings.Cloud, kubernetes_cluster: cluster.Cluster) -> None
 
 def _pod(cloud: settings.Cloud, application: str) -> objects.Object | None:
     return cluster.Cluster(cloud.lab).pod(application)
+
+
+def _newest_log(cloud: settings.Cloud, pod: objects.Object | None) -> pathlib.Path | str:
+    """Where the node agent writes what the pod says."""
+    if pod is None:
+        return ""
+    folder = cloud.lab.logs / "pods" / f"{labs.NAMESPACE}_{pod['metadata']['name']}"
+    return max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime, default=folder)
 
 
 def _tolerant(read: Callable[[], objects.Object | None]) -> objects.Object | None:

@@ -15,6 +15,7 @@ import socket
 import subprocess
 
 from novalab import errors
+from novalab import lab as labs
 from novalab.openstack import daemons, installation, settings
 
 _POSTGRESQL_CONF = """
@@ -61,7 +62,8 @@ def start_postgresql(cloud: settings.Cloud) -> None:
     )
     daemons.wait_until(
         "PostgreSQL",
-        lambda: allows_connections(cloud, "postgres"),
+        # Asking whether anybody listens costs nothing; a client that is refused costs a process.
+        lambda: not labs.port_is_free(cloud.lab.port("postgresql")) and allows_connections(cloud, "postgres"),
         program=daemons.daemon(cloud.lab, "postgresql"),
         seconds=30,
     )
@@ -69,26 +71,26 @@ def start_postgresql(cloud: settings.Cloud) -> None:
 
 def recreate_databases(cloud: settings.Cloud) -> None:
     """Make every database of the lab anew, empty. What an interrupted set-up left in one is gone then."""
-    for name in settings.DATABASES:
-        execute(cloud, "postgres", f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        execute(cloud, "postgres", f"CREATE DATABASE {name}")
+    statements = [
+        statement
+        for name in settings.DATABASES
+        for statement in (f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", f"CREATE DATABASE {name}")
+    ]
+    execute(cloud, *statements)
 
 
-def execute(cloud: settings.Cloud, database: str, statement: str) -> str:
-    """Run one SQL statement; its rows as text. Raises LabError with the server's message."""
-    outcome = _sql(cloud, database, statement)
+def execute(cloud: settings.Cloud, *statements: str) -> None:
+    """Run SQL statements, each in a transaction of its own. Raises LabError with the server's message."""
+    outcome = _sql(cloud, "postgres", *statements)
     if outcome.returncode != 0:
-        raise errors.LabError(f"database {database}: {outcome.stderr.strip()}")
-    return outcome.stdout.strip()
+        raise errors.LabError(f"PostgreSQL: {outcome.stderr.strip()}")
 
 
 def allow_connections(cloud: settings.Cloud, database: str, *, allowed: bool) -> None:
     """Let clients connect to a database, or refuse them and end their connections."""
-    execute(cloud, "postgres", f"ALTER DATABASE {database} ALLOW_CONNECTIONS {str(allowed).lower()}")
+    execute(cloud, f"ALTER DATABASE {database} ALLOW_CONNECTIONS {str(allowed).lower()}")
     if not allowed:
-        execute(
-            cloud, "postgres", f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
-        )
+        execute(cloud, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'")
 
 
 def allows_connections(cloud: settings.Cloud, database: str) -> bool:
@@ -178,10 +180,15 @@ def _create_database_cluster(
         conf.write(_POSTGRESQL_CONF.format(port=cloud.lab.port("postgresql")))
 
 
-def _sql(cloud: settings.Cloud, database: str, statement: str) -> subprocess.CompletedProcess[str]:
+def _sql(cloud: settings.Cloud, database: str, *statements: str) -> subprocess.CompletedProcess[str]:
     programs = installation.postgresql_bin()
     return subprocess.run(
-        [str(programs / "psql") if programs else "psql", "-qAtX", "-c", statement],
+        [
+            str(programs / "psql") if programs else "psql",
+            "-qX",
+            "--set=ON_ERROR_STOP=1",
+            *(f"--command={statement}" for statement in statements),
+        ],
         env=daemons.environment(
             cloud.lab,
             PGHOST="127.0.0.1",
