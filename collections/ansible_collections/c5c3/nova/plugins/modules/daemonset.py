@@ -13,7 +13,7 @@ short_description: Keep the DaemonSet of a pool
 version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
-  - Applies the DaemonSet server-side and reads it back, or deletes it when no pod is left to run.
+  - Applies the DaemonSet server-side where it differs, or deletes it when no pod is left to run.
 extends_documentation_fragment: c5c3.nova.cluster
 options:
   pool:
@@ -56,7 +56,7 @@ outcome:
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import drift, workload
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
@@ -79,11 +79,12 @@ def run(task: entry.Task) -> dict[str, Any]:
             "observed": True,
             "outcome": workload.judge(None),
         }
-    after = cluster.apply(definition, dry_run=task.check_mode)
+    wanted = drift.stamped(definition)
+    settled = before if drift.is_applied(before, wanted) else None
+    after = settled or cluster.apply(wanted, dry_run=task.check_mode)
     image = definition["spec"]["template"]["spec"]["containers"][0]["image"]
     return {
-        # A server-side apply that changes nothing leaves the resourceVersion alone.
-        "changed": before is None or before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"],
+        "changed": settled is None,
         "fields": workload.status_fields(after, image),
         "observed": workload.is_observed(after),
         "outcome": workload.judge(after),

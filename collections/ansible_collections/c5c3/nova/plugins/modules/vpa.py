@@ -45,7 +45,7 @@ from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, drift, workload
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import vpa as rules
 
 _KIND: Final = "VerticalPodAutoscaler"
@@ -68,11 +68,12 @@ def run(task: entry.Task) -> dict[str, Any]:
     namespace = pool["metadata"]["namespace"]
     wanted = rules.wanted(pool, [workload.owner_reference(pool)], has_daemon_set=task.params["has_daemon_set"])
     listed = cluster.list(_KIND, namespace, rules.common_labels(pool["metadata"]["name"]))
-    versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed}
     changed = False
     if wanted is not None:
-        applied = cluster.apply(wanted, dry_run=task.check_mode)
-        changed = versions.get(applied["metadata"]["name"]) != applied["metadata"]["resourceVersion"]
+        stamped = drift.stamped(wanted)
+        changed = not any(drift.is_applied(item, stamped) for item in listed)
+        if changed:
+            cluster.apply(stamped, dry_run=task.check_mode)
     for item in rules.unwanted(listed, pool, wanted):
         metadata = item["metadata"]
         changed |= cluster.delete(_KIND, metadata["name"], namespace, uid=metadata["uid"], dry_run=task.check_mode)

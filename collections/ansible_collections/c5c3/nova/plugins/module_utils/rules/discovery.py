@@ -69,8 +69,8 @@ def finished(job: Mapping[str, Any]) -> tuple[str, str] | None:
 def decide(job: Mapping[str, Any] | None, *, now: str, scale: float = 1.0) -> Step:
     """What the Job needs while a registered host is not in the hypervisor list.
 
-    A finished Job is replaced 30 s after its end; ``scale`` stretches or shortens that. One that is being deleted is left
-    to go. Nobody has to remove the last one: it carries its own time to live.
+    A finished Job is replaced 30 s after its end; ``scale`` stretches or shortens that. One that is being deleted is
+    left to go. Nobody has to remove the last one: it carries its own time to live.
     """
     if job is None:
         return Step.CREATE
