@@ -108,9 +108,7 @@ def _openstack(the_lab: lab.Lab, tell: progress.Part) -> None:
 class _Job(threading.Thread):
     """One part that comes up beside the others."""
 
-    def __init__(
-        self, part: progress.Part, do: Callable[[lab.Lab, progress.Part], None], the_lab: lab.Lab
-    ) -> None:
+    def __init__(self, part: progress.Part, do: Callable[[lab.Lab, progress.Part], None], the_lab: lab.Lab) -> None:
         super().__init__(daemon=True, name=part.name)
         self._part = part
         self._do = do

@@ -116,6 +116,16 @@ class Lab:
         return {name: self.port(name) for name in _PORT_NAMES if not port_is_free(self.port(name))}
 
 
+def address_is_here(address: str) -> bool:
+    """Whether this machine has the address now."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
 def port_is_free(port: int) -> bool:
     with socket.socket() as probe:
         # Without it a port whose last connection just ended would count as taken.
@@ -180,11 +190,12 @@ def create(name: str) -> Lab:
         taken = {lab.slot for lab in known()}
         for slot in range(_SLOTS):
             lab = Lab(name=name, root=root, slot=slot)
-            if slot not in taken and not lab.busy_ports():
+            # Labs of other users, or of another LAB_STATE, show only by what they take.
+            if slot not in taken and not lab.busy_ports() and not address_is_here(lab.node_address(CONTROL_NODE)):
                 lab.save()
                 return lab
     last = _FIRST_PORT + _SLOTS * _PORTS_PER_LAB - 1
     raise errors.LabError(
-        f"no room for another lab: ports {_FIRST_PORT} to {last} are taken. "
-        "End a lab with 'lab/lab.py down --name NAME', or free some of these ports"
+        f"no room for another lab: of ports {_FIRST_PORT} to {last} and addresses {_NETWORK}, each slot has some "
+        "that are taken. End a lab with 'lab/lab.py down --name NAME', or free some of these ports"
     )

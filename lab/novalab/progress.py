@@ -7,10 +7,10 @@ activity is a line, so that nothing is lost.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
-import contextlib
 
 import rich.console
 import rich.live

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m novalab.agent CONFIG.json``: the agent of all nodes of a lab, to be run in a mount namespace of its own.
 
-Over its unix socket it takes one JSON object a connection, ``{"add": {node}}``, and answers ``{}`` or ``{"error": text}``.
+Over its unix socket it takes one JSON object a connection, ``{"add": {node}}``, and answers ``{}`` or
+``{"error": text}``.
 """
 
 from __future__ import annotations
@@ -80,9 +81,12 @@ class Agent:
             certificate=self._api.certificate,
             key=self._api.key,
             logs=place.logs,
-            running=lambda *what: self._nodes[place.node].is_running(*what),
+            running=self._is_running,
         )
         return True
+
+    def _is_running(self, namespace: str, name: str, container: str) -> bool:
+        return any(one.is_running(namespace, name, container) for one in list(self._nodes.values()))
 
     def _serves(self, namespace: str) -> bool:
         """In a cluster of somebody else, pods of other namespaces are not run as root on this machine."""
@@ -107,7 +111,7 @@ class Agent:
     def _obey(self, line: bytes) -> dict[str, str]:
         try:
             self.add(json.loads(line)["add"])
-        except Exception as error:  # noqa: BLE001 - whatever it is, the person who asked shall read it
+        except Exception as error:  # whatever it is, the person who asked shall read it
             return {"error": str(error)}
         return {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import kubernetes.client
@@ -31,7 +31,8 @@ class Api:
 
     def __init__(self, kubeconfig: pathlib.Path) -> None:
         configuration = kubernetes.client.Configuration()
-        kubernetes.config.load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
+        load: Callable[..., None] = kubernetes.config.load_kube_config
+        load(config_file=str(kubeconfig), client_configuration=configuration)
         self.host: str = configuration.host
         self.certificate: str | None = configuration.cert_file
         self.key: str | None = configuration.key_file
@@ -94,7 +95,9 @@ class Api:
                 for line in lines:
                     event = json.loads(line)
                     if event["type"] == "ERROR":
-                        raise ApiError("WATCH", path, event["object"].get("code", 0), event["object"].get("message", ""))
+                        raise ApiError(
+                            "WATCH", path, event["object"].get("code", 0), event["object"].get("message", "")
+                        )
                     yield event
         finally:
             answer.close()

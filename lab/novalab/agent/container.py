@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
+import datetime as dt
 import marshal
 import os
 import pathlib
@@ -24,7 +24,7 @@ _UNKNOWN_EXIT = 137
 
 
 def timestamp() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Container:
@@ -104,7 +104,7 @@ class Container:
         os.close(write_report)
         assert self._starter.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._starter.stdin as pipe:
-            pipe.write(marshal.dumps(description))
+            pipe.write(marshal.dumps(dict(description)))
         with open(report, "rb") as file:
             said = file.read()
         self.pid = int(said) if said else None
@@ -145,7 +145,9 @@ class Container:
         self.last_state = self.state
         self.restarts += 1
         self.cannot_start(
-            "CrashLoopBackOff", f"back-off {pause:.0f}s restarting failed container={self.name} pod={pod}", again_in=pause
+            "CrashLoopBackOff",
+            f"back-off {pause:.0f}s restarting failed container={self.name} pod={pod}",
+            again_in=pause,
         )
 
     def signal(self, number: signal.Signals) -> None:

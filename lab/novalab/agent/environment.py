@@ -7,10 +7,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-#: The data of a Secret or a ConfigMap by kind ("secrets", "configmaps"), name and optional; empty if optional and absent.
+#: The data of a Secret or a ConfigMap by kind ("secrets", "configmaps"), name and optional; empty if that and absent.
 Source = Callable[[str, str, bool], Mapping[str, bytes]]
 
-_KINDS = {"secretRef": "secrets", "configMapRef": "configmaps", "secretKeyRef": "secrets", "configMapKeyRef": "configmaps"}
+_KINDS = {
+    "secretRef": "secrets",
+    "configMapRef": "configmaps",
+    "secretKeyRef": "secrets",
+    "configMapKeyRef": "configmaps",
+}
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 
 

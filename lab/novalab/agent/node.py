@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
+import datetime as dt
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -120,7 +120,7 @@ class Node:
     def _beat(self) -> None:
         if self._uid is None:
             return
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = {"holderIdentity": self.name, "leaseDurationSeconds": _LEASE_SECONDS, "renewTime": now}
         try:
             self._place.api.merge(f"{_LEASES}/{self.name}", {"spec": spec})
@@ -158,7 +158,7 @@ class Node:
                     if self._stopping.is_set():
                         return
                     self._see(event["type"], event["object"])
-            except Exception as error:  # noqa: BLE001 - a node that stops watching would look well and do nothing
+            except Exception as error:  # a node that stops watching would look well and do nothing
                 self._place.say(f"{self.name}: watch of pods: {error!r}")
                 self._stopping.wait(1)
 

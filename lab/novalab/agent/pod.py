@@ -131,7 +131,7 @@ class Pod:
         try:
             with contextlib.suppress(_EndingError):
                 self._live()
-        except Exception as error:  # noqa: BLE001 - one pod's defect must not look like a pod that runs on
+        except Exception as error:  # one pod's defect must not look like a pod that runs on
             self._place.say(f"{self.name}: the agent failed: {error!r}")
             self._show_problem("AgentFailed", repr(error))
             with contextlib.suppress(_EndingError):
@@ -160,7 +160,9 @@ class Pod:
                 self._volumes.prepare(volume)
             except (environment.ConfigError, OSError, *_UNREACHABLE) as error:
                 reason = error.message if isinstance(error, api.ApiError) else str(error)
-                self._show_problem("ContainerCreating", f'MountVolume.SetUp failed for volume "{volume["name"]}": {reason}')
+                self._show_problem(
+                    "ContainerCreating", f'MountVolume.SetUp failed for volume "{volume["name"]}": {reason}'
+                )
                 self._wait(_RETRY_SECONDS)
             else:
                 return
@@ -463,7 +465,6 @@ def finalize(the_api: api.Api, path: str, uid: str) -> None:
 
 def _existing(paths: tuple[str, ...]) -> list[str]:
     """The image's folders that exist, and where the links of their interpreter lead."""
-    found = [path for path in paths if os.path.isdir(path)]
-    interpreters = [os.path.join(path, "python3") for path in found]
-    real = [os.path.dirname(os.path.realpath(path)) for path in interpreters if os.path.exists(path)]
-    return [*found, *real]
+    folders = [pathlib.Path(path) for path in paths if pathlib.Path(path).is_dir()]
+    interpreters = [folder / "python3" for folder in folders if (folder / "python3").exists()]
+    return [str(path) for path in (*folders, *(interpreter.resolve().parent for interpreter in interpreters))]

@@ -74,7 +74,9 @@ def _http(get: Mapping[str, Any], container: Mapping[str, Any], address: str, ti
     if (get.get("scheme") or "HTTP") == "HTTPS":
         # As a kubelet does: a probe asks whether something answers, not who.
         context = ssl._create_unverified_context()  # noqa: SLF001
-        connection: http.client.HTTPConnection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
+        connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+            host, port, timeout=timeout, context=context
+        )
     else:
         connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:

@@ -10,8 +10,22 @@ from novalab.agent import environment
 
 #: What container runtimes grant unless told otherwise.
 DEFAULT_CAPABILITIES = frozenset(
-    "CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID SETPCAP NET_BIND_SERVICE NET_RAW SYS_CHROOT MKNOD AUDIT_WRITE "
-    "SETFCAP".split()
+    [
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "SETGID",
+        "SETUID",
+        "SETPCAP",
+        "NET_BIND_SERVICE",
+        "NET_RAW",
+        "SYS_CHROOT",
+        "MKNOD",
+        "AUDIT_WRITE",
+        "SETFCAP",
+    ]
 )
 
 

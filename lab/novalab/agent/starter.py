@@ -10,6 +10,7 @@ The description holds secrets in its environment, hence standard input: neither 
 Nearly all of the time a container takes to start is this program's imports, so it does without json, pathlib, typing.
 """
 
+# ruff: noqa: PTH100, PTH101, PTH102, PTH103, PTH110, PTH112, PTH116, PTH120, PTH211
 from __future__ import annotations
 
 import marshal

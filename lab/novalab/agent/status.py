@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status of pods and nodes as a kubelet reports it. Pure: plain data in, plain data out, the time is an argument."""
+"""The status of pods and nodes as a kubelet reports it. Pure: plain data in and out, the time is an argument."""
 
 from __future__ import annotations
 

@@ -73,10 +73,10 @@ class Volumes:
         volume = self._paths[mount["name"]]
         if not mount.get("subPath"):
             return volume
-        path = rootpath.resolve(volume, mount["subPath"])
-        if not os.path.exists(path):
-            os.makedirs(path)
-        return path
+        path = pathlib.Path(rootpath.resolve(volume, mount["subPath"]))
+        if not path.exists():
+            path.mkdir(parents=True)
+        return str(path)
 
     def _write_all(self, folder: pathlib.Path, volume: Mapping[str, Any]) -> None:
         if "projected" in volume:

@@ -67,7 +67,14 @@ def _ensure_namespace(the_lab: lab.Lab, kubectl: pathlib.Path) -> None:
         },
     }
     done = subprocess.run(
-        [kubectl, f"--kubeconfig={the_lab.kubeconfig}", "apply", "--server-side", "--field-manager=lab", "--filename=-"],
+        [
+            kubectl,
+            f"--kubeconfig={the_lab.kubeconfig}",
+            "apply",
+            "--server-side",
+            "--field-manager=lab",
+            "--filename=-",
+        ],
         input=json.dumps(namespace),
         capture_output=True,
         text=True,

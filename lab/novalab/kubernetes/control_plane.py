@@ -46,6 +46,10 @@ def up(the_lab: lab.Lab, programs: dict[str, pathlib.Path], tell: progress.Part)
     log = the_lab.logs / "kwokctl.log"
     if _folder(the_lab).joinpath("kwok.yaml").exists() and the_lab.kubeconfig.exists():
         tell("restarting the control plane")
+        for name in _COMPONENTS:
+            if _pid(the_lab, name) is None:
+                # kwokctl takes a process that has ended but was not reaped for a living one.
+                (_folder(the_lab) / "pids" / f"{name}.pid").unlink(missing_ok=True)
         _kwokctl(the_lab, programs, "start", "cluster", log=log)
         return
     if busy := {name: port for name, port in the_lab.busy_ports().items() if name in _PORTS.values()}:

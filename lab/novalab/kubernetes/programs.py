@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 
 from novalab import errors, lab, progress
 
@@ -89,8 +90,26 @@ def _build(module: pathlib.Path, target: pathlib.Path, tell: progress.Part) -> N
     with tempfile.TemporaryDirectory(dir=lab.cache_home(), prefix="build-") as folder:
         out = pathlib.Path(folder) / "bin"
         out.mkdir()
-        command = ["nice", go, "build", "-mod=readonly", "-v", "-buildvcs=false", "-ldflags", flags, "-o", str(out) + "/"]
-        _compile([*command, *package], module, log, f"{what}: compiling", len(listed.splitlines()), tell)
+        command = [
+            "nice",
+            go,
+            "build",
+            "-mod=readonly",
+            "-v",
+            "-buildvcs=false",
+            "-ldflags",
+            flags,
+            "-o",
+            str(out) + "/",
+        ]
+        packages = len(listed.splitlines())
+        tell(f"{what}: compiling")
+        _compile(
+            [*command, *package],
+            module,
+            log,
+            lambda count: tell(f"{what}: compiling, {count} of at most {packages} packages"),
+        )
         if module == _MODULE:
             (binary,) = out.iterdir()
             for name in CONTROL_PLANE:
@@ -126,15 +145,12 @@ def _run(argv: list[str], module: pathlib.Path, log: pathlib.Path) -> str:
     return done.stdout
 
 
-def _compile(
-    argv: list[str], module: pathlib.Path, log: pathlib.Path, activity: str, packages: int, tell: progress.Part
-) -> None:
-    tell(activity)
+def _compile(argv: list[str], module: pathlib.Path, log: pathlib.Path, tell_count: Callable[[int], None]) -> None:
     with log.open("a") as file, subprocess.Popen(argv, cwd=module, stderr=subprocess.PIPE, text=True) as build:
         assert build.stderr is not None
         for count, line in enumerate(build.stderr, 1):
             file.write(line)
             if count % 50 == 0:
-                tell(f"{activity} {count} of at most {packages} packages")
+                tell_count(count)
     if build.returncode:
         raise errors.LabError(f"'go build' failed in {module}", log=log)

@@ -69,7 +69,9 @@ class Cluster:
             found = self.get(kind, name)
             if good(found):
                 return found
-            assert time.monotonic() < deadline, f"{kind} {name} after {seconds} s: {json.dumps(found['status'], indent=1)}"
+            assert time.monotonic() < deadline, (
+                f"{kind} {name} after {seconds} s: {json.dumps(found['status'], indent=1)}"
+            )
             time.sleep(0.1)
 
     def wait_gone(self, kind: str, name: str, *, seconds: float = 30) -> None:

@@ -79,7 +79,8 @@ url = "https://%s:%s/apis/authentication.k8s.io/v1/selfsubjectreviews" % (
     os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"])
 body = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode()
 headers = {"Authorization": "Bearer " + open("token").read(), "Content-Type": "application/json"}
-answer = urllib.request.urlopen(urllib.request.Request(url, body, headers), context=ssl.create_default_context(cafile="ca.crt"))
+trusted = ssl.create_default_context(cafile="ca.crt")
+answer = urllib.request.urlopen(urllib.request.Request(url, body, headers), context=trusted)
 print(json.load(answer)["status"]["userInfo"]["username"])
 END
     """
@@ -93,7 +94,9 @@ def test_bidirectional_mount_reaches_other_pods_of_the_node_and_no_other_node(cl
     def mounted(propagation: str) -> dict[str, Any]:
         return {"volumeMounts": [{"name": "v", "mountPath": "/v", "mountPropagation": propagation}]}
 
-    script = "mkdir -p /v/m && mount -t tmpfs m /v/m && touch /v/m/seen && trap 'umount /v/m; exit' TERM; sleep 60 & wait"
+    script = (
+        "mkdir -p /v/m && mount -t tmpfs m /v/m && touch /v/m/seen && trap 'umount /v/m; exit' TERM; sleep 60 & wait"
+    )
     privileged = {"securityContext": {"privileged": True}, **mounted("Bidirectional")}
     cluster.apply(pod(script, name="mounts", spec={**volume, "terminationGracePeriodSeconds": 10}, **privileged))
     cluster.wait_ready("mounts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import signal
 import threading
 import time
@@ -135,7 +136,7 @@ def test_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over(cluster: Any,
     cluster.apply(pod("trap '' TERM; while :; do sleep 1; done", spec={"terminationGracePeriodSeconds": 1}))
     pid = _pid(cluster.wait_ready("one"))
     cluster.kubectl("delete", "pod", "one", "--timeout=10s")
-    assert not os.path.exists(f"/proc/{pid}")
+    assert not pathlib.Path(f"/proc/{pid}").exists()
 
 
 def test_grace_that_is_shortened_later_counts(cluster: Any, pod: Any) -> None:
@@ -149,7 +150,7 @@ def test_forced_deletion_ends_the_process_too(cluster: Any, pod: Any) -> None:
     cluster.apply(pod("trap '' TERM; while :; do sleep 1; done"))
     pid = _pid(cluster.wait_ready("one"))
     cluster.kubectl("delete", "pod", "one", "--force", "--grace-period=0")
-    _until(lambda: not os.path.exists(f"/proc/{pid}"))
+    _until(lambda: not pathlib.Path(f"/proc/{pid}").exists())
 
 
 def _until(good: Callable[[], bool], seconds: float = 10) -> None:

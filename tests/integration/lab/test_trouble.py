@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ def _all_run(pods: list[Any]) -> bool:
     """Whether every pod that is not done says it is ready, by a process that exists: a status may be an old one."""
     statuses = [pod["status"] for pod in pods if pod["status"]["phase"] not in ("Succeeded", "Failed")]
     containers = [one for status in statuses for one in status.get("containerStatuses") or [{"ready": False}]]
-    return all(one["ready"] and os.path.exists(f"/proc/{one['containerID'][7:]}") for one in containers)
+    return all(one["ready"] and pathlib.Path(f"/proc/{one['containerID'][7:]}").exists() for one in containers)
 
 
 @pytest.fixture
@@ -41,17 +40,16 @@ def crashed(lab_command: Any, cluster: Any) -> Iterator[Callable[[], None]]:
 def test_crashed_agent_leaves_no_process_of_a_pod(cluster: Any, pod: Any, crashed: Callable[[], None]) -> None:
     cluster.apply(pod("sleep 600 & sleep 601", spec={"restartPolicy": "Always"}))
     pid = _pid(cluster.wait_ready("one"))
-    inside = f"/proc/{pid}/ns/pid"
-    namespace = os.readlink(inside)
+    namespace = pathlib.Path(f"/proc/{pid}/ns/pid").readlink()
     crashed()
     _until(lambda: namespace not in _pid_namespaces(), "the processes of the pod are gone")
 
 
-def _pid_namespaces() -> set[str]:
+def _pid_namespaces() -> set[pathlib.Path]:
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/ns/pid"):
         try:
-            found.add(os.readlink(path))
+            found.add(path.readlink())
         except OSError:
             continue
     return found
@@ -122,7 +120,9 @@ def test_pod_waits_for_a_chassis_that_comes_late(cluster: Any, pod: Any, lab_com
     try:
         cluster.apply(pod("sleep 60", node="compute-2", spec={"initContainers": init, "volumes": volumes}))
         found = cluster.wait(
-            "pod", "one", lambda p: "running" in (p["status"].get("initContainerStatuses") or [{"state": {}}])[0]["state"]
+            "pod",
+            "one",
+            lambda p: "running" in (p["status"].get("initContainerStatuses") or [{"state": {}}])[0]["state"],
         )
         assert found["status"]["phase"] == "Pending"
     finally:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
 from novalab import bringup, network, processes
 from novalab import lab as labs
 
