@@ -18,6 +18,7 @@ import rich.table
 import rich.text
 
 from novalab import bringup, errors, lab, nodes, ovsdb, progress
+from novalab.openstack import faults
 
 _CONTAINER_ID = re.compile(r"proc://([0-9]+)")
 
@@ -72,6 +73,11 @@ def _parser() -> argparse.ArgumentParser:
     pod.add_argument("--container", help="default: the pod's first")
     pod.add_argument("--signal", default="KILL", help="default: KILL")
     pod.set_defaults(run=_pod)
+
+    part = commands.add_parser("openstack", parents=[name], help="stop or start a part of OpenStack, to make trouble")
+    part.add_argument("action", choices=["stop", "start"])
+    part.add_argument("part", choices=list(faults.PARTS))
+    part.set_defaults(run=_openstack)
 
     agent = commands.add_parser("agent", parents=[name], help="crash the node agent, or start it again")
     agent.add_argument("action", choices=["kill", "start"])
@@ -185,6 +191,12 @@ def _pod(arguments: argparse.Namespace, console: rich.console.Console) -> None:
         raise errors.LabError(f"no process of {arguments.pod} runs: see 'kubectl describe pod -n {namespace} {name}'")
     os.kill(int(match[1]), signal.Signals[f"SIG{arguments.signal.upper().removeprefix('SIG')}"])
     console.print(f"process {match[1]} of {arguments.pod} got SIG{arguments.signal.upper().removeprefix('SIG')}")
+
+
+def _openstack(arguments: argparse.Namespace, console: rich.console.Console) -> None:
+    act = faults.stop if arguments.action == "stop" else faults.start
+    act(_find(arguments), arguments.part)
+    console.print(f"{arguments.part}: {arguments.action}; stopped now: {', '.join(faults.stopped(_find(arguments)))}")
 
 
 def _agent(arguments: argparse.Namespace, console: rich.console.Console) -> None:

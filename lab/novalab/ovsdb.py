@@ -55,6 +55,8 @@ def up(the_lab: lab.Lab, node: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     database, endpoint = folder / "conf.db", socket(the_lab, node)
     endpoint.parent.mkdir(parents=True, exist_ok=True)
+    # One that a killed server left behind would pass for that of the server to come.
+    endpoint.unlink(missing_ok=True)
     is_new = not database.exists()
     if is_new:
         subprocess.run(["ovsdb-tool", "create", database, str(_schema())], check=True)
