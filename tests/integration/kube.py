@@ -77,7 +77,10 @@ class Server:
             auth_settings=["BearerToken"],
         )
         response = self.client.call_api(*request, _request_timeout=30)
-        return Reply(status=response.status, body=json.loads(response.read()))
+        text = response.read()
+        # What the server does not route, such as the documents of a group that is not there yet, is no Status but text.
+        is_json = "json" in response.headers.get("Content-Type", "")
+        return Reply(status=response.status, body=json.loads(text) if is_json else {"message": text.decode()})
 
     def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = False) -> Reply:
         """The reply to a server-side apply in the name of `manager`."""
