@@ -62,12 +62,6 @@ class Cluster:
         pods = self._call("GET", f"{_COLLECTIONS['Pod']}?labelSelector={selector}")["items"]
         return max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
 
-    def delete(self, kind: str, name: str) -> None:
-        """Delete the object and what it owns, if it is there and was made by the lab."""
-        found = self.get(kind, name)
-        if found is not None and (found["metadata"].get("labels") or {}).get(labs.OWNED_LABEL) == "true":
-            self._call("DELETE", f"{_COLLECTIONS[kind]}/{name}", {"propagationPolicy": "Background"})
-
     def _patch(self, path: str, body: objects.Object, content_type: str) -> objects.Object:
         return self._call("PATCH", path, body, content_type)
 

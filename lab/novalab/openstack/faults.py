@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes trouble on purpose: parts of OpenStack that a test stops in the middle of something, and starts again.
 
-Each call returns when the trouble is felt, or is over. ``lab/lab.py up`` ends every trouble too.
+Each call returns when the part has stopped, or answers again. ``lab/lab.py up`` ends every trouble too.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ PARTS = {
         "keystone", "no new tokens, and none is checked: Nova answers 503 to those it does not know"
     ),
     "placement": _deployment("placement", "no traits, no new servers, and a deleted service keeps its provider"),
-    "conductor": _service("conductor", "computes cannot report: they show as down after 12 s"),
+    "conductor": _service(
+        "conductor", "computes cannot report: they show as down after 12 s, and up to a minute longer than it lasts"
+    ),
     "scheduler": _service("scheduler", "new servers stay in BUILD"),
     "cell": Part(
         felt="the cell's database refuses connections: Nova lists its services as UNKNOWN from 2.69 on",

@@ -61,23 +61,28 @@ def _install_packages(tell: progress.Part) -> None:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise errors.LabError(
             f"the lab needs {' and '.join(packages)}. As root: {' '.join(command)}"
-            " (other distributions have packages of the same names)"
+            " (other distributions have packages of the same names); their services need not run"
         )
-    tell(f"installing {' and '.join(packages)}")
+    log = labs.cache_home() / "apt-openstack.log"
+    # The other half of the lab installs packages too, and dpkg lets only one do so.
+    with labs.locked(labs.cache_home() / "apt.lock"):
+        tell(f"installing {' and '.join(packages)}")
+        # The lists of packages may be old or missing, as they are in a fresh image.
+        installed = _apt(command, log) or (_apt(["apt-get", "update"], log) and _apt(command, log))
+        if not installed:
+            raise errors.LabError(f"'{' '.join(command)}' failed: install them by hand", log=log)
+        if pathlib.Path("/run/systemd/system").exists():
+            # Only what this very call installed; epmd.socket comes with the broker's Erlang.
+            units = [*packages, "epmd.socket"] if "rabbitmq-server" in packages else packages
+            subprocess.run(["systemctl", "disable", "--now", *units], capture_output=True, check=False)
+
+
+def _apt(command: list[str], log: pathlib.Path) -> bool:
     # RUNLEVEL=1 keeps Debian's scripts from starting the services: the lab runs servers of its own.
     env = {**os.environ, "RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
-    outcome = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    if outcome.returncode != 0:
-        # The lists of packages may be old or missing, as they are in a fresh image.
-        subprocess.run(["apt-get", "update"], env=env, capture_output=True, check=False)
-        outcome = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    if outcome.returncode != 0:
-        tail = "\n".join((outcome.stdout + outcome.stderr).splitlines()[-8:])
-        raise errors.LabError(f"'{' '.join(command)}' failed:\n{tail}")
-    if pathlib.Path("/run/systemd/system").exists():
-        # Only what this very call installed; epmd.socket comes with the broker's Erlang.
-        units = [*packages, "epmd.socket"] if "rabbitmq-server" in packages else packages
-        subprocess.run(["systemctl", "disable", "--now", *units], capture_output=True, check=False)
+    command = [command[0], "-o", "DPkg::Lock::Timeout=300", *command[1:]]
+    with log.open("ab") as file:
+        return subprocess.run(command, env=env, stdout=file, stderr=file, check=False).returncode == 0
 
 
 def _install_environment(tell: progress.Part) -> None:

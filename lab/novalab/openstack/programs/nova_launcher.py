@@ -56,7 +56,7 @@ def fork(log: str, module: str, *argv: str, **env: str) -> int:
         os.dup2(file, 1)
         os.dup2(file, 2)
         os.environ.update(env)
-        sys.argv = [log, *argv]
+        sys.argv = [module.replace(".cmd.", "-"), *argv]
         code = sys.modules[module].main() or 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
