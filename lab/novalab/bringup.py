@@ -18,7 +18,7 @@ _PATIENCE_SECONDS = 5.0
 def up(the_lab: lab.Lab, board: progress.Board, *, with_openstack: bool) -> None:
     """Bring up every part that does not run. Raises LabError of the first part that fails."""
     checks.before_up()
-    network.add(the_lab.node_address(node) for node in (lab.CONTROL_NODE, *lab.COMPUTE_NODES))
+    network.add(the_lab.node_address(node) for node in nodes.names(the_lab))
     work = {"Open vSwitch": _databases, "Kubernetes": _kubernetes}
     if with_openstack:
         work["OpenStack"] = _openstack
@@ -83,8 +83,9 @@ def _has_openstack(the_lab: lab.Lab) -> bool:
 def _databases(the_lab: lab.Lab, tell: progress.Part) -> None:
     ovsdb.install(tell)
     tell("starting a database for each compute node")
-    for node in lab.COMPUTE_NODES:
-        ovsdb.up(the_lab, node)
+    for node in nodes.names(the_lab):
+        if node != lab.CONTROL_NODE:
+            ovsdb.up(the_lab, node)
 
 
 def _kubernetes(the_lab: lab.Lab, tell: progress.Part) -> None:

@@ -22,6 +22,15 @@ _ZONE_LABEL = "topology.kubernetes.io/zone"
 _ZONES = {"compute-1": "az1", "compute-2": "az1", "compute-3": "az2"}
 
 
+def names(the_lab: lab.Lab) -> list[str]:
+    """The lab's nodes: the first four, and those that were added since."""
+    first = [lab.CONTROL_NODE, *lab.COMPUTE_NODES]
+    if not _config(the_lab).exists():
+        return first
+    described = json.loads(_config(the_lab).read_text())["nodes"]
+    return [*first, *(node["name"] for node in described if node["name"] not in first)]
+
+
 def labels(node: str) -> dict[str, str]:
     """The labels that a node registers with. A node beyond the first three is in no pool."""
     if node == lab.CONTROL_NODE:
@@ -35,8 +44,8 @@ def up(the_lab: lab.Lab, *, image_paths: list[pathlib.Path], only_owned_namespac
     agent = _agent(the_lab)
     if agent.pid is not None:
         return
-    names = (lab.CONTROL_NODE, *lab.COMPUTE_NODES)
-    config = the_lab.root / "agent.json"
+    described = [_description(the_lab, name) for name in names(the_lab)]
+    config = _config(the_lab)
     config.write_text(
         json.dumps(
             {
@@ -45,7 +54,7 @@ def up(the_lab: lab.Lab, *, image_paths: list[pathlib.Path], only_owned_namespac
                 "socket": str(_socket(the_lab)),
                 "image_paths": [str(path) for path in image_paths],
                 "only_owned_namespaces": only_owned_namespaces,
-                "nodes": [_description(the_lab, name) for name in names],
+                "nodes": described,
             }
         )
     )
@@ -92,6 +101,10 @@ def add(the_lab: lab.Lab, node: str) -> None:
     answer = _ask(the_lab, {"add": _description(the_lab, node)})
     if "error" in answer:
         raise errors.LabError(f"node {node}: {answer['error']}", log=_agent(the_lab).log)
+    if node not in names(the_lab):
+        config = json.loads(_config(the_lab).read_text())
+        config["nodes"].append(_description(the_lab, node))
+        _config(the_lab).write_text(json.dumps(config))
 
 
 def _description(the_lab: lab.Lab, node: str) -> dict[str, object]:
@@ -108,6 +121,10 @@ def _ask(the_lab: lab.Lab, request: Mapping[str, object]) -> dict[str, str]:
             stream.write(json.dumps(request).encode() + b"\n")
             stream.flush()
             return dict(json.loads(stream.readline()))
+
+
+def _config(the_lab: lab.Lab) -> pathlib.Path:
+    return the_lab.root / "agent.json"
 
 
 def _socket(the_lab: lab.Lab) -> pathlib.Path:

@@ -6,6 +6,7 @@ A build takes minutes once and is kept outside the tree, keyed by everything tha
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import pathlib
@@ -148,6 +149,8 @@ def _run(argv: list[str], module: pathlib.Path, log: pathlib.Path) -> str:
 def _compile(argv: list[str], module: pathlib.Path, log: pathlib.Path, tell_count: Callable[[int], None]) -> None:
     with log.open("a") as file, subprocess.Popen(argv, cwd=module, stderr=subprocess.PIPE, text=True) as build:
         assert build.stderr is not None
+        # Another part of the lab may fail and end the command meanwhile: then nobody waits for this.
+        atexit.register(build.terminate)
         for count, line in enumerate(build.stderr, 1):
             file.write(line)
             if count % 50 == 0:
