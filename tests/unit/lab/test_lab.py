@@ -11,6 +11,9 @@ from novalab import errors
 from novalab import lab as labs
 from novalab.kubernetes import foreign
 
+PORT_IS_FREE = labs.port_is_free
+ADDRESS_IS_HERE = labs.address_is_here
+
 
 @pytest.fixture(autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
@@ -18,6 +21,9 @@ def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     folder = tmp_path_factory.getbasetemp().parent / f"labs-{tmp_path_factory.mktemp('n').name}"
     monkeypatch.setenv("LAB_STATE", str(folder))
     monkeypatch.setattr(labs, "_LONGEST_ROOT", 200)
+    # A lab that runs beside the tests would decide what they see.
+    monkeypatch.setattr(labs, "port_is_free", lambda _: True)
+    monkeypatch.setattr(labs, "address_is_here", lambda _: False)
     return folder
 
 
@@ -55,13 +61,31 @@ def test_second_lab_gets_another_slot() -> None:
     assert labs.create("a").slot != labs.create("b").slot
 
 
-def test_slot_whose_port_is_taken_is_passed_over() -> None:
-    expected = labs.create("a").slot
-    (labs.state_home() / "a/lab.json").unlink()
+def test_port_that_a_program_listens_on_is_not_free() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", make(expected).port("etcd")))
+        taken.bind(("127.0.0.1", 0))
         taken.listen()
-        assert labs.create("b").slot != expected
+        assert not PORT_IS_FREE(taken.getsockname()[1])
+
+
+def test_address_of_this_machine_is_here() -> None:
+    assert ADDRESS_IS_HERE("127.0.0.1")
+
+
+def test_slot_whose_port_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labs, "port_is_free", lambda port: port != make(0).port("etcd"))
+    assert labs.create("a").slot == 1
+
+
+def test_slot_whose_address_is_taken_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labs, "address_is_here", lambda address: address == make(0).node_address("control"))
+    assert labs.create("a").slot == 1
+
+
+def test_machine_without_a_free_slot_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labs, "port_is_free", lambda _: False)
+    with pytest.raises(errors.LabError, match="End a lab with"):
+        labs.create("a")
 
 
 @pytest.mark.parametrize("name", ["", "A", "a/b", "..", "-a", "a" * 21])
