@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import json
+import logging
 import os
 import pathlib
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,9 @@ from typing import Any
 import kubernetes
 import urllib3
 
-from nova_compute_operator import triggers
+from nova_compute_operator import log, triggers
+
+logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
@@ -60,6 +63,9 @@ class ApiServer:
             load.load_kube_config(client_configuration=configuration)
         else:
             load.load_incluster_config(client_configuration=configuration)
+        if not configuration.verify_ssl:
+            logger.warning("The API server's certificate is not checked", extra=log.fields(server=configuration.host))
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         # A failed call is repeated by whoever knows whether it still matters.
         configuration.retries = False
         return cls(configuration)

@@ -114,7 +114,7 @@ class Dispatcher:
             self._news.notify_all()
 
     def close(self, *, grace: float) -> bool:
-        """Start nothing more and wait for what runs; past the grace time end it. Returns whether nothing was cut off."""
+        """Start nothing more, wait for what runs, end it past the grace time. Returns whether nothing was cut off."""
         with self._news:
             self._closing = True
             self._news.notify_all()

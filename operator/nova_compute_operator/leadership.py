@@ -68,13 +68,15 @@ class _Lock:
         """Give the Lease back when it is ours, and never take it again."""
         with self._mutex:
             self._released = True
+            # Read anew: what the last renewal wrote has another version than what it had read.
+            found, _ = self._lock.get(self.name, self.namespace)
             lease = self._lock.lease_reference
-            if lease is None or lease.spec is None or lease.spec.holder_identity != self.identity:
+            if not found or lease.spec is None or lease.spec.holder_identity != self.identity:
                 return
             lease.spec.holder_identity = ""
             lease.spec.lease_duration_seconds = 1
             try:
-                # With the version that was read: if another has taken it meanwhile, this write is refused.
+                # The version that was read goes along: if another takes it meanwhile, this write is refused.
                 self._lock.api_instance.replace_namespaced_lease(name=self.name, namespace=self.namespace, body=lease)
             except kubernetes.client.exceptions.ApiException as error:
                 logger.warning("Could not give the Lease back", extra=log.fields(status=error.status))

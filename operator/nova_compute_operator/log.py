@@ -62,5 +62,6 @@ def set_up(*, level: str, encoder: str, stream: TextIO = sys.stderr) -> None:
     root.handlers[:] = [handler]
     # Libraries at debug print the bodies of requests, which no level of ours may bring into a log.
     root.setLevel(logging.WARNING)
+    logging.captureWarnings(capture=True)
     own = {"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR}.get(level, logging.DEBUG)
     logging.getLogger(ROOT).setLevel(own)

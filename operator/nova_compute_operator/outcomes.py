@@ -102,14 +102,13 @@ class Reader:
         )
 
     def _statistics(self, statistics: Any, host: Any) -> None:
-        """Take what `ansible.builtin.set_stats` recorded, for the host alone or for the run with the host as a key."""
-        if not isinstance(statistics, Mapping) or not isinstance(statistics.get("data"), Mapping):
+        """Take what `ansible.builtin.set_stats` recorded, for the host or, as there is but one, for the run.
+
+        ansible-runner sums up only what was recorded for the run, so the host's own is taken from the task itself.
+        """
+        if not isinstance(statistics, Mapping) or (statistics.get("per_host") and host != self._pool):
             return
-        values = statistics["data"]
-        if not statistics.get("per_host"):
-            values = values.get(self._pool)
-        elif host != self._pool:
-            return
+        values = statistics.get("data")
         if isinstance(values, Mapping) and STATISTIC in values:
             self._asked = _seconds(values[STATISTIC])
 

@@ -2,7 +2,8 @@
 """Ends every process of a pass, and buries the dead that nobody else waits for.
 
 A playbook's workers leave its process group and its session, so a signal to the group misses exactly the one that
-hangs. Each process of a pass carries a mark in its environment instead, which children inherit and cannot lose by accident.
+hangs. Each process of a pass carries a mark in its environment instead, which children inherit and cannot lose by
+accident.
 """
 
 from __future__ import annotations

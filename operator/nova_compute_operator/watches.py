@@ -58,6 +58,8 @@ class Watch:
         self._heard = clock()
         self._settled = threading.Event()
         self._listed = False
+        # What to resume from; empty means that a list comes first.
+        self._version = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch-{kind.plural}", daemon=True)
 
@@ -98,13 +100,12 @@ class Watch:
             self._on_death(f"the watch of {self.kind.plural} failed")
 
     def _loop(self) -> None:
-        version = ""
         failures = 0
         while not self._stop.is_set():
             began = self._clock()
             try:
-                version = version or self._list()
-                version = self._follow(version)
+                self._version = self._version or self._list()
+                self._follow()
                 failures = 0
                 # A stream that ran for a while may go on at once; one that ends as it begins must not spin.
                 delay = self._retry_floor if self._clock() - began < self._retry_floor else 0.0
@@ -113,7 +114,7 @@ class Watch:
                 delay = min(RETRY_CAP, self._retry_floor * 2 ** min(failures - 1, 10))
                 # 410: the version has expired. Any other failure that lasts is answered by a list as well.
                 if error.status == 410 or failures > 1:
-                    version = ""
+                    self._version = ""
                 if error.status in (403, 404):
                     delay = self._unavailable(error)
                 elif error.status != 410:
@@ -137,18 +138,17 @@ class Watch:
         logger.debug("Listed", extra=log.fields(kind=self.kind.name, objects=len(self._views)))
         return version
 
-    def _follow(self, version: str) -> str:
-        """Report events until the server ends the stream; returns the version to resume from."""
+    def _follow(self) -> None:
+        """Report events until the server ends the stream, and keep the version of the last, however it ends."""
         with self._server.watch(
-            self.kind, self._namespace, version, server_timeout=SERVER_TIMEOUT, read_timeout=READ_TIMEOUT
+            self.kind, self._namespace, self._version, server_timeout=SERVER_TIMEOUT, read_timeout=READ_TIMEOUT
         ) as events:
             self._heard = self._clock()
             for event in events:
                 self._heard = self._clock()
                 if self._stop.is_set():
                     break
-                version = self._take(event) or version
-        return version
+                self._version = self._take(event) or self._version
 
     def _take(self, event: dict[str, Any]) -> str:
         """Report one event of a stream; returns the version it brought. Raises ApiError for an event of type ERROR."""

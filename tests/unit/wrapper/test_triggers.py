@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of an object says that a pool is due, and which pool."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nova_compute_operator import triggers
+
+Edit = Callable[[dict[str, Any]], object]
+
+KIND = {kind.name: kind for kind in triggers.KINDS}
+NOVA_API = "nova.openstack.c5c3.io/v1alpha1"
+
+
+def pool(name: str = "a", *, nova: str = "nova", selector: dict[str, str] | None = None) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "openstack",
+            "uid": f"uid-{name}",
+            "generation": 3,
+            "resourceVersion": "10",
+            "labels": {"team": "x"},
+            "annotations": {"note": "y"},
+        },
+        "spec": {"novaRef": {"name": nova}, "nodeSelector": selector or {"pool": name}},
+        "status": {
+            "observedGeneration": 3,
+            "nodes": [{"name": "n1", "phase": "Active", "serviceState": "up"}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def item(kind: str, **fields: Any) -> dict[str, Any]:
+    owner = {"DaemonSet": "NovaCompute", "ConfigMap": "NovaCompute", "Job": "Nova"}.get(kind)
+    metadata: dict[str, Any] = {"name": "thing", "namespace": "openstack", "uid": "uid-1", "resourceVersion": "5"}
+    if owner:
+        owned_by = "a" if owner == "NovaCompute" else "nova"
+        metadata["ownerReferences"] = [{"apiVersion": NOVA_API, "kind": owner, "name": owned_by}]
+    return {"metadata": metadata | fields.pop("metadata", {}), **fields}
+
+
+def change(
+    kind: str, before: dict[str, Any] | None, after: dict[str, Any] | None, *, initial: bool = False
+) -> triggers.Change:
+    metadata = (after or before or {})["metadata"]
+    view = KIND[kind].view
+    return triggers.Change(
+        kind=kind,
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        before=view(before) if before else None,
+        after=view(after) if after else None,
+        initial=initial,
+    )
+
+
+def edited(original: dict[str, Any], edit: Edit) -> dict[str, Any]:
+    new = copy.deepcopy(original)
+    edit(new)
+    new["metadata"]["resourceVersion"] = "11"
+    return new
+
+
+@pytest.fixture
+def known() -> triggers.Triggers:
+    """Pools a and b of one Nova, and a pool c of another."""
+    index = triggers.Triggers()
+    for one in (pool("a"), pool("b"), pool("c", nova="other")):
+        index.wakes(change("NovaCompute", None, one, initial=True))
+    return index
+
+
+def woken(index: triggers.Triggers, *changes: triggers.Change) -> dict[str, str]:
+    """The pools that became due, by short name, and how urgently."""
+    wakes = [wake for one in changes for wake in index.wakes(one)]
+    return {
+        wake.pool.removeprefix("openstack/"): wake.urgency.name if wake.urgency is not None else "GONE"
+        for wake in wakes
+    }
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda new: new["metadata"].update(generation=4),
+        lambda new: new["metadata"]["labels"].update(team="z"),
+        lambda new: new["metadata"]["annotations"].pop("note"),
+        lambda new: new["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"),
+        lambda new: new["metadata"].update(uid="made-anew"),
+    ],
+    ids=["spec", "label", "annotation", "deletion", "made anew"],
+)
+def test_a_change_of_the_pool_itself_is_urgent(known: triggers.Triggers, edit: Edit) -> None:
+    assert woken(known, change("NovaCompute", pool(), edited(pool(), edit)))["a"] == "CHANGED"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda new: new["status"]["conditions"].append({"type": "NovaReady", "status": "False"}),
+        lambda new: new["status"]["nodes"][0].update(serviceState="down"),
+        lambda new: new["status"].update(observedGeneration=2),
+        lambda new: new["metadata"].update(finalizers=["cleanup"]),
+        lambda new: new["metadata"].update(managedFields=[{"manager": "x"}]),
+    ],
+    ids=["conditions", "service state", "observed generation", "finalizers", "managed fields"],
+)
+def test_a_write_of_the_passes_own_wakes_nobody(known: triggers.Triggers, edit: Edit) -> None:
+    assert woken(known, change("NovaCompute", pool(), edited(pool(), edit))) == {}
+
+
+def test_what_a_pool_holds_concerns_its_siblings_and_not_itself(known: triggers.Triggers) -> None:
+    after = edited(pool(), lambda new: new["status"]["nodes"][0].update(phase="Draining"))
+    assert woken(known, change("NovaCompute", pool(), after)) == {"b": "WOKEN"}
+
+
+def test_a_sibling_that_goes_leaves_its_nodes_to_the_others(known: triggers.Triggers) -> None:
+    assert woken(known, change("NovaCompute", pool(), None)) == {"a": "GONE", "b": "WOKEN"}
+
+
+def test_a_sibling_label_is_nobody_elses_business(known: triggers.Triggers) -> None:
+    after = edited(pool(), lambda new: new["metadata"]["labels"].update(team="z"))
+    assert woken(known, change("NovaCompute", pool(), after)) == {"a": "CHANGED"}
+
+
+def test_a_new_pool_is_urgent_and_its_siblings_look_who_came(known: triggers.Triggers) -> None:
+    assert woken(known, change("NovaCompute", None, pool("d"))) == {"d": "CHANGED", "a": "WOKEN", "b": "WOKEN"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "urgency"),
+    [
+        (lambda _: None, "LOOK"),
+        (lambda new: new["metadata"].update(generation=4), "CHANGED"),
+        (lambda new: new.pop("status"), "CHANGED"),
+        (lambda new: new["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"), "CHANGED"),
+    ],
+    ids=["seen", "changed meanwhile", "never seen", "being deleted"],
+)
+def test_after_a_start_what_no_pass_has_seen_goes_first(edit: Edit, urgency: str) -> None:
+    first = change("NovaCompute", None, edited(pool(), edit), initial=True)
+    assert woken(triggers.Triggers(), first) == {"a": urgency}
+
+
+NOVA = {
+    "metadata": {"name": "nova", "namespace": "openstack", "uid": "u", "generation": 1},
+    "status": {"installedRelease": "2026.1", "computeConfigSecretRef": {"name": "nova-compute-config"}, "cells": []},
+}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda new: new["metadata"].update(generation=2),
+        lambda new: new["status"].update(installedRelease="2026.2"),
+        lambda new: new["status"].update(computeConfigSecretRef={"name": "another"}),
+        lambda new: new["status"].pop("computeConfigSecretRef"),
+    ],
+    ids=["spec", "release", "contract", "no contract"],
+)
+def test_what_a_nova_publishes_wakes_its_pools(known: triggers.Triggers, edit: Edit) -> None:
+    assert woken(known, change("Nova", NOVA, edited(NOVA, edit))) == {"a": "WOKEN", "b": "WOKEN"}
+
+
+def test_the_rest_of_a_novas_status_wakes_nobody(known: triggers.Triggers) -> None:
+    after = edited(NOVA, lambda new: new["status"]["cells"].append({"name": "cell1"}))
+    assert woken(known, change("Nova", NOVA, after)) == {}
+
+
+def test_a_nova_that_appears_or_goes_wakes_its_pools(known: triggers.Triggers) -> None:
+    assert woken(known, change("Nova", None, NOVA)) == {"a": "WOKEN", "b": "WOKEN"}
+    assert woken(known, change("Nova", NOVA, None)) == {"a": "WOKEN", "b": "WOKEN"}
+
+
+DAEMONSET = item("DaemonSet", metadata={"generation": 1}, status={"numberReady": 1, "conditions": []})
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda new: new["metadata"].update(generation=2),
+        lambda new: new["metadata"].update(labels={"foreign": "label"}),
+        lambda new: new["status"].update(numberReady=2),
+        lambda new: new["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"),
+    ],
+    ids=["template", "metadata", "counts", "deletion"],
+)
+def test_drift_and_progress_of_a_child_wake_its_pool_alone(known: triggers.Triggers, edit: Edit) -> None:
+    assert woken(known, change("DaemonSet", DAEMONSET, edited(DAEMONSET, edit))) == {"a": "WOKEN"}
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "ConfigMap"])
+def test_a_child_that_somebody_deletes_wakes_its_pool(known: triggers.Triggers, kind: str) -> None:
+    assert woken(known, change(kind, item(kind), None)) == {"a": "WOKEN"}
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "ConfigMap", "Job"])
+def test_an_object_without_our_owner_is_not_even_kept(kind: str) -> None:
+    owners = [{"apiVersion": "apps/v1", "kind": "NovaCompute", "name": "a"}, {"apiVersion": NOVA_API, "kind": "Other"}]
+    assert KIND[kind].view(item(kind, metadata={"ownerReferences": owners, "name": "x-discover-hosts"})) is None
+
+
+CONTRACT = item("Secret", metadata={"name": "nova-compute-config"})
+
+
+def test_each_write_of_the_contract_wakes_the_pools_of_its_nova(known: triggers.Triggers) -> None:
+    assert woken(known, change("Secret", CONTRACT, edited(CONTRACT, lambda _: None))) == {"a": "WOKEN", "b": "WOKEN"}
+
+
+def test_another_secret_is_not_even_kept() -> None:
+    assert KIND["Secret"].view(item("Secret", metadata={"name": "nova-password"})) is None
+
+
+def test_of_secrets_and_configmaps_and_nodes_only_metadata_is_asked_for() -> None:
+    assert {kind.name for kind in triggers.KINDS if kind.metadata_only} == {"Secret", "ConfigMap", "Node"}
+
+
+def job(*conditions: tuple[str, str]) -> dict[str, Any]:
+    listed = [{"type": kind, "status": status} for kind, status in conditions]
+    return item("Job", metadata={"name": "nova-discover-hosts"}, status={"active": 1, "conditions": listed})
+
+
+@pytest.mark.parametrize("end", ["Complete", "Failed"])
+def test_the_end_of_a_host_discovery_wakes_the_pools_of_its_nova(known: triggers.Triggers, end: str) -> None:
+    assert woken(known, change("Job", job(), job((end, "True")))) == {"a": "WOKEN", "b": "WOKEN"}
+
+
+def test_the_life_of_a_host_discovery_before_and_after_wakes_nobody(known: triggers.Triggers) -> None:
+    running, ended = job(("SuccessCriteriaMet", "True"), ("Complete", "False")), job(("Complete", "True"))
+    changes = (change("Job", None, job()), change("Job", job(), running), change("Job", ended, None))
+    assert woken(known, *changes) == {}
+
+
+def node(**labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": "n1", "uid": "u", "labels": labels, "resourceVersion": "1"}}
+
+
+@pytest.fixture
+def selecting() -> triggers.Triggers:
+    """Pools that select by different keys."""
+    index = triggers.Triggers()
+    for one in (pool("a", selector={"pool": "a"}), pool("b", selector={"pool": "b", "gpu": "yes"})):
+        index.wakes(change("NovaCompute", None, one, initial=True))
+    return index
+
+
+def test_a_node_label_wakes_the_pools_that_select_by_it(selecting: triggers.Triggers) -> None:
+    before, after = node(pool="a"), node(pool="none")
+    assert woken(selecting, change("Node", before, after)) == {"a": "WOKEN"}
+    assert woken(selecting, change("Node", node(pool="b", gpu="yes"), node(pool="b"))) == {"b": "WOKEN"}
+
+
+def test_a_label_that_no_pool_selects_by_wakes_nobody(selecting: triggers.Triggers) -> None:
+    assert woken(selecting, change("Node", node(pool="a"), node(pool="a", kernel="6.1"))) == {}
+
+
+def test_a_moved_zone_wakes_the_pools_that_may_hold_the_node(selecting: triggers.Triggers) -> None:
+    before = node(pool="a", **{triggers.ZONE_LABEL: "az1"})
+    assert woken(selecting, change("Node", before, node(pool="a", **{triggers.ZONE_LABEL: "az2"}))) == {"a": "WOKEN"}
+
+
+def test_a_node_that_joins_or_leaves_wakes_the_pools_that_may_select_it(selecting: triggers.Triggers) -> None:
+    assert woken(selecting, change("Node", None, node(pool="a"))) == {"a": "WOKEN"}
+    assert woken(selecting, change("Node", node(pool="a"), None)) == {"a": "WOKEN"}
+    assert woken(selecting, change("Node", None, node(other="x"))) == {}
+
+
+def test_a_first_list_of_anything_but_pools_wakes_nobody(known: triggers.Triggers) -> None:
+    assert woken(known, change("Nova", None, NOVA, initial=True)) == {}
+
+
+@pytest.mark.parametrize("kind", list(KIND))
+def test_an_object_with_nothing_in_it_breaks_no_view(kind: str) -> None:
+    KIND[kind].view({"metadata": {}})
+    KIND[kind].view({})
