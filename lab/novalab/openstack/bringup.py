@@ -23,8 +23,8 @@ import urllib3
 from kubernetes import client as kubernetes
 from kubernetes import config
 
+from novalab import errors, progress, rows
 from novalab import lab as labs
-from novalab import progress, rows
 from novalab.openstack import cluster, configuration, daemons, installation, launcher, objects, servers, settings
 
 #: What runs on the machine, by the port it listens on, if it does.
@@ -73,10 +73,11 @@ def up(cloud: settings.Cloud, tell: progress.Part) -> None:
 
 
 def is_up(cloud: settings.Cloud) -> bool:
-    """Whether every program runs and every web application answers."""
+    """Whether every program runs, every web application answers, and the Nova resource says so."""
     running = all(daemons.daemon(cloud.lab, name).pid is not None for name in _PROGRAMS)
     cell = running and servers.allows_connections(cloud, settings.CELL_DATABASE)
-    return cell and all(answers(cloud, name) for name in _PROBES)
+    answering = cell and all(answers(cloud, name) for name in _PROBES)
+    return answering and _tolerant(functools.partial(_nova, cloud)) is not None
 
 
 def answers(cloud: settings.Cloud, application: str) -> bool:
@@ -126,7 +127,7 @@ def status(cloud: settings.Cloud) -> list[rows.Row]:
                 what=f"pod of {name}",
                 process=pod["metadata"]["name"] if cluster.condition(pod, "Ready") and pod is not None else None,
                 address=cloud.public_url(name).removeprefix("http://"),
-                log=_newest_log(cloud, pod),
+                log=_newest_log(cloud, pod) or "",
             )
         )
     return found
@@ -216,11 +217,15 @@ def _apply(cloud: settings.Cloud, kubernetes_cluster: cluster.Cluster) -> None:
 
 
 def _wait_for_answer(cloud: settings.Cloud, application: str) -> None:
-    cluster.wait(
-        f"{application} answers at {cloud.public_url(application)}",
-        functools.partial(answers, cloud, application),
-        seconds=_PODS_DEADLINE,
-    )
+    try:
+        cluster.wait(
+            f"{application} answers at {cloud.public_url(application)}",
+            functools.partial(answers, cloud, application),
+            seconds=_PODS_DEADLINE,
+        )
+    except errors.LabError as error:
+        log = _newest_log(cloud, _tolerant(functools.partial(_pod, cloud, application)))
+        raise errors.LabError(str(error), log=log) from None
 
 
 def _wait_for_rollout(kubernetes_cluster: cluster.Cluster, name: str) -> None:
@@ -248,12 +253,16 @@ def _pod(cloud: settings.Cloud, application: str) -> objects.Object | None:
     return cluster.Cluster(cloud.lab).pod(application)
 
 
-def _newest_log(cloud: settings.Cloud, pod: objects.Object | None) -> pathlib.Path | str:
+def _nova(cloud: settings.Cloud) -> objects.Object | None:
+    return cluster.Cluster(cloud.lab).get("Nova", settings.NOVA)
+
+
+def _newest_log(cloud: settings.Cloud, pod: objects.Object | None) -> pathlib.Path | None:
     """Where the node agent writes what the pod says."""
     if pod is None:
-        return ""
+        return None
     folder = cloud.lab.logs / "pods" / f"{labs.NAMESPACE}_{pod['metadata']['name']}"
-    return max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime, default=folder)
+    return max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime, default=None)
 
 
 def _tolerant(read: Callable[[], objects.Object | None]) -> objects.Object | None:

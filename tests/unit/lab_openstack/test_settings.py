@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 
 import pytest
+from novalab import errors
 from novalab import lab as labs
 from novalab.openstack import installation, settings
 
@@ -61,6 +63,13 @@ def test_missing_packages_are_named(tmp_path: pathlib.Path, monkeypatch: pytest.
     monkeypatch.setattr(installation, "_POSTGRESQL", tmp_path)
     monkeypatch.setattr(installation, "RABBITMQ_SERVER", tmp_path / "rabbitmq-server")
     assert installation.missing_packages() == ["rabbitmq-server", "postgresql"]
+
+
+def test_without_root_the_message_names_the_packages(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "RABBITMQ_SERVER", tmp_path / "rabbitmq-server")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(errors.LabError, match="apt-get install --yes --no-install-recommends rabbitmq-server"):
+        installation.install(lambda _activity: None)  # type: ignore[arg-type]
 
 
 def test_environment_of_another_lock_is_another_folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
