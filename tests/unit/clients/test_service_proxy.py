@@ -154,4 +154,7 @@ def test_an_api_server_that_does_not_answer_is_the_cluster_s_failure(
     with pytest.raises(errors.CallError) as caught:
         outside.post(f"{NOVA}/x", json={})
     assert (caught.value.system, caught.value.status) == ("kubernetes", None)
+    assert caught.value.detail.startswith(
+        "nothing came from http://nova.openstack.svc:8774; no answer from the API server"
+    )
     assert len(api.requests) == 1

@@ -229,6 +229,19 @@ def open_nova_from_cluster(
     return open_nova(cluster, nova, password, refuse_other_hosts=refuse_other_hosts)
 
 
+def open_placement(cluster: kubernetes.Cluster, nova: Mapping[str, Any]) -> placement.Placement:
+    """Return the Placement of the resolved `nova`.
+
+    Raises `errors.CallError` of the kind PlacementEndpoint when neither the Nova nor the catalog names one.
+    """
+    try:
+        return open_nova_from_cluster(cluster, nova).placement(nova["region"], nova["placement_override"])
+    except PlacementEndpointNotFound as error:
+        raise errors.CallError(
+            system="placement", call="the token's catalog", detail=str(error), kind="PlacementEndpoint"
+        ) from error
+
+
 def open_nova(
     cluster: kubernetes.Cluster, nova: Mapping[str, Any], password: str, *, refuse_other_hosts: bool = False
 ) -> Nova:

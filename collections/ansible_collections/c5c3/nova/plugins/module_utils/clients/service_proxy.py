@@ -115,13 +115,19 @@ class ProxyAdapter(adapters.BaseAdapter):
         method = request.method or "GET"
         target = service.proxy_path + request.path_url
         body = request.body.encode() if isinstance(request.body, str) else request.body
-        answer = self._server.send(
-            method,
-            target,
-            headers={key: value for key, value in _text(request.headers).items() if key.lower() not in _NOT_FORWARDED},
-            body=body,
-            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
-        )
+        try:
+            answer = self._server.send(
+                method,
+                target,
+                headers=_forwarded(request.headers),
+                body=body,
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
+            )
+        except errors.CallError as error:
+            # Which of the two was silent cannot be told from here; the one that was asked for is named first.
+            raise errors.CallError(
+                system="kubernetes", call=error.call, detail=f"nothing came from {service}; {error.detail}"
+            ) from error
         failure = _own_failure(answer)
         if failure is not None:
             raise errors.CallError(
@@ -158,5 +164,9 @@ def _response(request: requests.PreparedRequest, answer: urllib3.BaseHTTPRespons
     return response
 
 
-def _text(headers: Mapping[str, str | bytes]) -> dict[str, str]:
-    return {key: value.decode("latin-1") if isinstance(value, bytes) else value for key, value in headers.items()}
+def _forwarded(headers: Mapping[str, str | bytes]) -> dict[str, str]:
+    return {
+        name: value.decode("latin-1") if isinstance(value, bytes) else value
+        for name, value in headers.items()
+        if name.lower() not in _NOT_FORWARDED
+    }
