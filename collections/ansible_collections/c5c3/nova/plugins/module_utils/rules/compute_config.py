@@ -69,6 +69,11 @@ OWNED_KEYS: Final = (
 _OWNED: Final = {(owned.section, owned.key): owned for owned in OWNED_KEYS}
 
 
+def _owned(section: str, key: str) -> OwnedKey | None:
+    """The owned key that Nova would read here: oslo.config ignores the case of every section but DEFAULT."""
+    return _OWNED.get((section if section == "DEFAULT" else section.lower(), key))
+
+
 def default_options(libvirt: Mapping[str, Any]) -> Options:
     """The options that a pool renders before spec.extraConfig; ``libvirt`` is spec.libvirt."""
     chosen = {
@@ -116,7 +121,7 @@ def _bytes(item: tuple[str, str]) -> bytes:
 
 
 def _is_rejected(section: str, key: str) -> bool:
-    owned = _OWNED.get((section, key))
+    owned = _owned(section, key)
     return owned is not None and owned.rejected
 
 
@@ -127,7 +132,12 @@ def _refuse_unusable(section: str, key: str, value: str) -> None:
     for part in (section, key, value):
         if "\n" in part or "\r" in part:
             raise ValueError(f"{field}: extraConfig {section!r} {key!r} must not contain a newline or carriage return")
-    if set(section) & set("[]") or set(key) & set("=:[") or key.startswith(("#", ";")) or section != section.strip():
+    if (
+        set(section) & set("[]")
+        or set(key) & set("=:[")
+        or key.startswith(("#", ";"))
+        or (section, key) != (section.strip(), key.strip())
+    ):
         raise ValueError(f"{field}: the section or key would not be read back as written")
 
 
@@ -213,10 +223,10 @@ def judge_rendered(config_map: str) -> dict[str, Any]:
 def judge_extra_config(extra: Mapping[str, Mapping[str, str]] | None) -> dict[str, Any]:
     """The ExtraConfigHealthy outcome of spec.extraConfig."""
     overridden = [
-        f"[{section}] {key} ({_OWNED[section, key].source})"
+        f"[{section}] {key} ({owned.source})"
         for section, keys in sorted((extra or {}).items())
         for key in sorted(keys)
-        if (section, key) in _OWNED
+        if (owned := _owned(section, key))
     ]
     if overridden:
         return conditions.outcome(

@@ -32,10 +32,15 @@ def services_to_disable(ledger: Sequence[Mapping[str, Any]], services: Services)
     return [
         {"node": entry["name"], "id": services[entry["name"]]["id"]}
         for entry in ledger
-        if entry["phase"] == vocabulary.DRAINING
-        and entry.get("instances") is None
-        and services.get(entry["name"], {}).get("status") == "enabled"
+        if entry["phase"] == vocabulary.DRAINING and _awaits_disable(entry, services.get(entry["name"]))
     ]
+
+
+def _awaits_disable(entry: Mapping[str, Any], service: Service | None) -> bool:
+    """Whether this very service was not disabled for the drain: a nova-compute that registers anew is enabled again."""
+    if service is None or service["status"] != "enabled":
+        return False
+    return entry.get("instances") is None or entry.get("serviceID") != service["id"]
 
 
 def nodes_to_count(
@@ -101,6 +106,9 @@ def next_ledger(
             settled.append(dict(entry))
             continue
         moved = _with_service(entry, services.get(name))
+        if phase in vocabulary.LEAVING_PHASES and _awaits_disable(entry, services.get(name)):
+            # The count says that the service was disabled: it must not say so of another one, or of a failed disable.
+            moved.pop("instances", None)
         if phase in vocabulary.SELECTED_PHASES:
             moved["phase"] = _selected_phase(phase, registered=name in services, mapped=name in mapped)
         elif phase == vocabulary.DRAINING and name in counts:
@@ -126,7 +134,7 @@ def _is_released(name: str, services: Services, counts: Counts, deletions: Mappi
 def _back_to_draining(entry: Entry, counts: Counts) -> Entry:
     """Servers came back. The count is kept only where the service was disabled before, see services_to_disable."""
     moved = {**entry, "phase": vocabulary.DRAINING}
-    if "instances" in entry and entry["name"] in counts:
+    if "instances" in moved and entry["name"] in counts:
         moved["instances"] = counts[entry["name"]]
     return moved
 
