@@ -129,12 +129,16 @@ def _status(arguments: argparse.Namespace, _console: rich.console.Console) -> in
     table = rich.table.Table(box=None, pad_edge=False)
     for title in ("WHAT", "PROCESS", "ADDRESS", "LOG"):
         table.add_column(title, overflow="fold")
+    # A person reads a table that fits the terminal; a script or a log wants each path whole and on one line.
+    prefix = f"{the_lab.root}/" if out.is_terminal else ""
     found = bringup.status(the_lab)
     for row in found:
         process = rich.text.Text("down", style="red") if row.process is None else rich.text.Text(str(row.process))
-        table.add_row(rich.text.Text(row.what), process, rich.text.Text(row.address), rich.text.Text(str(row.log)))
-    if not out.is_terminal:
-        # A path that is cut in two lines is of no use to a script or a log.
+        address, log = (str(text).replace(prefix, "") for text in (row.address, row.log))
+        table.add_row(rich.text.Text(row.what), process, rich.text.Text(address), rich.text.Text(log))
+    if out.is_terminal:
+        out.print(rich.text.Text(f"paths are below {the_lab.root}", style="dim"))
+    else:
         out.width = 300
     out.print(table)
     print()
@@ -196,7 +200,8 @@ def _pod(arguments: argparse.Namespace, console: rich.console.Console) -> None:
 def _openstack(arguments: argparse.Namespace, console: rich.console.Console) -> None:
     act = faults.stop if arguments.action == "stop" else faults.start
     act(_find(arguments), arguments.part)
-    console.print(f"{arguments.part}: {arguments.action}; stopped now: {', '.join(faults.stopped(_find(arguments)))}")
+    stopped = ", ".join(faults.stopped(_find(arguments))) or "nothing"
+    console.print(f"{arguments.part}: {arguments.action} done; stopped now: {stopped}")
 
 
 def _agent(arguments: argparse.Namespace, console: rich.console.Console) -> None:
