@@ -34,6 +34,10 @@ def main(argv: list[str] | None = None) -> int:
         if evidence := error.evidence():
             console.print(rich.text.Text(evidence), soft_wrap=True, highlight=False)
         return 1
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python would complain once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         console.print("interrupted; 'lab/lab.py down' removes what was started")
         return 130
