@@ -14,6 +14,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     drain,
     phases,
     status,
+    traits,
     workload,
 )
 
@@ -37,6 +38,30 @@ def daemon_set_values(pool: dict[str, Any], default_pull_policy: str, nova: dict
     }
 
 
+def traits_outcome(  # noqa: PLR0917 - a filter takes its arguments by position
+    pool: dict[str, Any],
+    ledger: list[dict[str, Any]],
+    read: dict[str, Any],
+    annotated: list[str],
+    created: list[str],
+    errors: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """The outcome of the traits; ``read`` is what hypervisor_info returned, or empty when nothing was to be done."""
+    if errors:
+        described = "; ".join(dict.fromkeys(conditions.describe(error) for error in errors))
+        return conditions.failure(conditions.TRAITS, described, errors[0])
+    if not read.get("served", True):
+        return traits.not_installed()
+    return traits.judge(
+        pool,
+        ledger,
+        read.get("hypervisors", {}),
+        annotated=[node for node in traits.managed(pool, ledger) if node in annotated],
+        missing=read.get("missing", []),
+        created=created,
+    )
+
+
 class FilterModule:
     """The filters of the collection."""
 
@@ -50,6 +75,15 @@ class FilterModule:
             "nodes_in_phase": phases.held,
             "nodes_to_count": drain.nodes_to_count,
             "nodes_to_map": drain.nodes_to_map,
+            "traits_concern": traits.concerns,
+            "traits_managed": traits.managed,
+            "traits_to_create": traits.to_create,
+            "traits_to_write": traits.to_write,
+            "traits_created_after": traits.created_after,
+            "traits_to_delete": traits.to_delete,
+            "traits_to_keep": traits.to_keep,
+            "traits_ledger": traits.next_ledger,
+            "traits_outcome": traits_outcome,
             "next_look": status.next_look,
             "may_release": status.may_release,
         }

@@ -46,6 +46,11 @@ handed_over:
   returned: success
   type: list
   elements: str
+annotated:
+  description: The nodes whose annotation overrides the custom traits of their Hypervisor.
+  returned: success
+  type: list
+  elements: str
 siblings:
   description: The other pools of the same Nova, on whatever cluster.
   returned: success
@@ -61,7 +66,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import phases
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import phases, traits
 
 ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "pool": {"type": "dict", "required": True}}
 
@@ -69,10 +74,8 @@ ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "pool": {"type": "dict", "require
 def run(task: entry.Task) -> dict[str, Any]:
     pool, cluster = task.params["pool"], task.cluster()
     pools = cluster.list("NovaCompute", pool["metadata"]["namespace"])
-    nodes = {
-        node["metadata"]["name"]: node["metadata"].get("labels") or {}
-        for node in cluster.list("Node", metadata_only=True)
-    }
+    listed = [node["metadata"] for node in cluster.list("Node", metadata_only=True)]
+    nodes = {metadata["name"]: metadata.get("labels") or {} for metadata in listed}
     before = pool.get("status", {}).get("nodes", [])
     rivals = phases.rivals(pool, pools)
     ledger = phases.next_ledger(phases.pool_of(pool), rivals, nodes, before)
@@ -83,6 +86,9 @@ def run(task: entry.Task) -> dict[str, Any]:
         "ledger": ledger,
         "moved": ledger != before,
         "handed_over": phases.handovers(rivals, nodes, ledger),
+        "annotated": [
+            metadata["name"] for metadata in listed if traits.ANNOTATION in (metadata.get("annotations") or {})
+        ],
         "siblings": [_trimmed(sibling) for sibling in phases.siblings(pool, pools)],
         "outcome": phases.judge(ledger),
     }

@@ -15,8 +15,8 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - The one writer of a pool's status. It writes with the resourceVersion that the pool was read at, and only what
     differs.
-  - With O(outcomes) it writes what a pass found; without, nothing but the ledger, ahead of the
-    first effect that relies on it.
+  - With O(outcomes) it writes what a pass found; without, nothing but the ledger and
+    O(fields), ahead of the first effect that relies on them.
 extends_documentation_fragment: c5c3.nova.cluster
 options:
   pool:
@@ -77,7 +77,7 @@ def run(task: entry.Task) -> dict[str, Any]:
     pool, ledger, outcomes = task.params["pool"], task.params["ledger"], task.params["outcomes"]
     before = pool.get("status", {})
     if outcomes is None:
-        after = rules.with_ledger(before, ledger)
+        after = rules.with_ledger(before, ledger, task.params["fields"])
     else:
         after = rules.after_pass(
             before,

@@ -395,11 +395,14 @@ _FAILURES: Final[Mapping[str, Mapping[tuple[str, int | None], str]]] = {
     CONFIG: {("any", None): "ConfigError"},
     DAEMON_SET: {("any", None): "DaemonSetError"},
     VPA: {("any", None): "VPAError"},
-    AGGREGATES: {("kubernetes", None): "NovaComputeListError", ("any", None): "ComputeAPIError"},
+    AGGREGATES: {("NovaCompute", None): "NovaComputeListError", ("any", None): "ComputeAPIError"},
     TRAITS: {
+        ("PlacementEndpoint", None): "PlacementEndpointNotFound",
         ("placement", None): "PlacementAPIError",
         ("keystone", None): "ComputeAPIError",
         ("nova", None): "ComputeAPIError",
+        # Without the password there is no token.
+        ("Secret", None): "ComputeAPIError",
         ("Hypervisor", 403): "HypervisorsForbidden",
         ("NovaCompute", None): "NovaComputeListError",
         ("any", None): "HypervisorError",
@@ -428,8 +431,12 @@ def failure(condition: str, message: str, error: Mapping[str, Any] | None = None
 
 
 def describe(error: Mapping[str, Any]) -> str:
-    """A failed call for a message: where it concerns a node its name, then the call, the HTTP status and the detail."""
-    parts = [error.get("node"), error["call"], f"HTTP {error['status']}" if error.get("status") else None]
+    """A failed call for a message: the node or trait it concerns, then the call, the HTTP status and the detail."""
+    parts = [
+        error.get("node") or error.get("trait"),
+        error["call"],
+        f"HTTP {error['status']}" if error.get("status") else None,
+    ]
     return ": ".join([part for part in [*parts, error.get("detail")] if part])
 
 

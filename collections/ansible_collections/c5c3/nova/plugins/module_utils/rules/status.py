@@ -9,9 +9,11 @@ from typing import Any
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, vocabulary
 
 
-def with_ledger(status: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The status with nothing but its ledger changed: what is written ahead of the first effect."""
-    return _trimmed({**status, "nodes": [dict(entry) for entry in ledger]})
+def with_ledger(
+    status: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]], fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The status with its ledger and ``fields`` changed and no condition: what is written ahead of an effect."""
+    return _trimmed({**status, **fields, "nodes": [dict(entry) for entry in ledger]})
 
 
 def after_pass(
@@ -47,7 +49,8 @@ def may_release(
     """Whether the drain finalizer of a pool may leave.
 
     Only of a pool that is being deleted: when its Nova is gone, so that nothing is left to clean there, or when the
-    pass began with no held node (``began_with`` is the ledger it read) and its aggregates and traits were settled.
+    pass began with no held node (``began_with`` is the ledger it read), its aggregates were settled and no created
+    trait is left. ``pool`` is the object as this pass wrote it.
     """
     if not phases.pool_of(pool).deleting:
         return False
@@ -55,4 +58,4 @@ def may_release(
     if reasons.get(conditions.NOVA, {}).get("reason") == "NovaNotFound":
         return True
     settled = all(reasons.get(step, {}).get("status") == "True" for step in (conditions.AGGREGATES, conditions.TRAITS))
-    return settled and not phases.held(began_with)
+    return settled and not phases.held(began_with) and not pool.get("status", {}).get("createdTraits")

@@ -1,0 +1,80 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the Hypervisors of nodes."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: hypervisor_info
+short_description: Read the Hypervisors of nodes
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Reads what concerns custom traits of the Hypervisor objects that the hypervisor operator keeps for nodes.
+  - A cluster that does not serve the kind is a result and no failure, and so is a node without a Hypervisor.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  nodes:
+    description: The nodes, which are also the names of their Hypervisors.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Read the Hypervisors of the pool's nodes
+  c5c3.nova.hypervisor_info:
+    nodes: [compute-1]
+  register: traits_read
+"""
+
+RETURN = r"""
+served:
+  description: Whether the cluster serves the kind.
+  returned: success
+  type: bool
+hypervisors:
+  description: Node to its Hypervisor (custom_traits, lifecycle_enabled, maintenance, reported, failure).
+  returned: success
+  type: dict
+missing:
+  description: The nodes that have none.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import traits
+
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "nodes": {"type": "list", "elements": "str", "required": True},
+}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    nodes, cluster = task.params["nodes"], task.cluster()
+    if not nodes:
+        return {"served": True, "hypervisors": {}, "missing": []}
+    if not cluster.serves("Hypervisor"):
+        return {"served": False, "hypervisors": {}, "missing": []}
+    found = {node: cluster.find("Hypervisor", node) for node in nodes}
+    return {
+        "served": True,
+        "hypervisors": {node: traits.hypervisor(each) for node, each in found.items() if each is not None},
+        "missing": [node for node, each in found.items() if each is None],
+    }
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()

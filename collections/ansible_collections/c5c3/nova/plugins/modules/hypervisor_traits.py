@@ -1,0 +1,66 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the desired custom traits into Hypervisors."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: hypervisor_traits
+short_description: Write the desired custom traits into Hypervisors
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Sets C(spec.customTraits) of each Hypervisor, from where the hypervisor operator applies it.
+  - A call that fails is returned in RV(errors), so that the other nodes go on.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  lists:
+    description: Node to its whole list, in byte order.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Write the lists that differ
+  c5c3.nova.hypervisor_traits:
+    lists:
+      compute-1: [CUSTOM_GPU]
+  register: traits_written
+"""
+
+RETURN = r"""
+errors:
+  description: The calls that failed (node, system, kind, call, status, detail).
+  returned: success
+  type: list
+  elements: dict
+"""
+
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+
+ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "lists": {"type": "dict", "required": True}}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    cluster, failed = task.cluster(), []
+    for node, traits in task.params["lists"].items():
+        body = {"spec": {"customTraits": traits}}
+        try:
+            cluster.patch("Hypervisor", node, None, body, "merge", dry_run=task.check_mode)
+        except errors.CallError as error:
+            failed.append({"node": node, **error.as_data()})
+    return {"changed": len(failed) < len(task.params["lists"]), "errors": failed}
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+#!/usr/bin/python
+# Copyright: the nova-compute-operator contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Create custom traits in Placement."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: trait_create
+short_description: Create custom traits in Placement
+version_added: "0.1.0"
+author: The nova-compute-operator contributors (@c5c3)
+description:
+  - Creates each trait, and says which ones this call created. Only that answer tells whose a trait is.
+  - Stops at the first call that fails and returns it in RV(errors), with what was created before.
+extends_documentation_fragment: c5c3.nova.cluster
+options:
+  pool:
+    description: The whole NovaCompute object, which the events are recorded for.
+    type: dict
+    required: true
+  nova:
+    description: The resolved Nova.
+    type: dict
+    required: true
+  names:
+    description: The traits.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Create the traits that a node desires and does not carry yet
+  c5c3.nova.trait_create:
+    pool: "{{ novacompute }}"
+    nova: "{{ nova }}"
+    names: [CUSTOM_GPU]
+  register: traits_made
+"""
+
+RETURN = r"""
+created:
+  description: The traits that did not exist before.
+  returned: success
+  type: list
+  elements: str
+errors:
+  description: The call that failed (trait, system, call, status, detail).
+  returned: success
+  type: list
+  elements: dict
+"""
+
+from typing import Any, Final
+
+from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as nova_client
+
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "nova": {"type": "dict", "required": True},
+    "names": {"type": "list", "elements": "str", "required": True},
+}
+
+
+def run(task: entry.Task) -> dict[str, Any]:
+    names = task.params["names"]
+    if not names or task.check_mode:
+        return {"changed": bool(names), "created": [], "errors": []}
+    cluster, created = task.cluster(), []
+    try:
+        placement = nova_client.open_placement(cluster, task.params["nova"])
+    except errors.CallError as error:
+        return {"created": [], "errors": [error.as_data()]}
+    for name in names:
+        try:
+            if placement.create_trait(name):
+                created.append(name)
+                cluster.record_event(task.params["pool"], "Normal", "TraitCreated", f"Created the trait {name}")
+        except errors.CallError as error:
+            return {"changed": bool(created), "created": created, "errors": [{"trait": name, **error.as_data()}]}
+    return {"changed": bool(created), "created": created, "errors": []}
+
+
+def main() -> None:
+    entry.run_module(ARGUMENTS, run)
+
+
+if __name__ == "__main__":
+    main()
