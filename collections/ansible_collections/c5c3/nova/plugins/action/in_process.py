@@ -24,6 +24,10 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 
+# Not used here: this plugin is loaded once in the process of the play, and the process of each task inherits what it
+# imports.
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova  # noqa: F401
+
 MODULES = "ansible_collections.c5c3.nova.plugins.modules"
 
 display = Display()
