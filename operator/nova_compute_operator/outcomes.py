@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import re
 from collections.abc import Mapping
 from typing import Any
 
 MESSAGE_LIMIT = 1024
 STATISTIC = "next_look_seconds"
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_COMPLAINTS = 4
 _FAILURES = ("runner_on_failed", "runner_item_on_failed", "runner_on_unreachable")
 
 
@@ -58,7 +61,7 @@ class Reader:
         self._changed = 0
         self._failures: list[Failure] = []
         self._steps: dict[str, float] = {}
-        self._unhandled: Failure | None = None
+        self._complaints: list[str] = []
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Look at one event."""
@@ -82,15 +85,18 @@ class Reader:
             )
         elif kind == "playbook_on_stats":
             self._statistics({"data": data.get("artifact_data"), "per_host": False}, None)
-        elif kind in ("error", "verbose") and "ERROR" in str(event.get("stdout", ""))[:64]:
-            # Without a play there is no task: the inventory or the playbook itself could not be read.
-            text = " ".join(str(event["stdout"]).split())[:MESSAGE_LIMIT]
-            self._unhandled = self._unhandled or Failure(step="", task="", message=text)
+        elif kind in ("error", "verbose"):
+            text = " ".join(_COLOUR.sub("", str(event.get("stdout") or "")).split())
+            if text.startswith(("[WARNING]: ", "[ERROR]: ", "ERROR! ")) and len(self._complaints) < _COMPLAINTS:
+                self._complaints.append(text)
 
     def outcome(self, verdict: Verdict, seconds: float) -> Outcome:
         """What the events so far amount to."""
         failed = verdict is not Verdict.DONE
-        last = (self._failures[-1] if self._failures else self._unhandled) if failed else None
+        last = self._failures[-1] if self._failures and failed else None
+        if failed and last is None and self._complaints:
+            # Without a play there is no task: the inventory or the playbook itself could not be read.
+            last = Failure(step="", task="", message=" ".join(self._complaints)[:MESSAGE_LIMIT])
         return Outcome(
             verdict=verdict,
             seconds=seconds,

@@ -81,10 +81,19 @@ def test_an_ignored_failure_is_no_failure() -> None:
 
 
 def test_a_pass_without_a_play_tells_what_ansible_said() -> None:
-    said = {"event": "verbose", "stdout": "[ERROR]: Failed to parse inventory:\r\n no such pool", "event_data": {}}
-    outcome = read(said, verdict=outcomes.Verdict.FAILED)
+    lines = (
+        "\x1b[1;35m[WARNING]: There is no such pool\x1b[0m",
+        "some words",
+        "\x1b[0;31m[ERROR]: No\r\n inventory\x1b[0m",
+    )
+    said = [{"event": "verbose", "stdout": line, "event_data": None} for line in lines]
+    outcome = read(*said, verdict=outcomes.Verdict.FAILED)
     assert outcome.failure is not None
-    assert outcome.failure.message == "[ERROR]: Failed to parse inventory: no such pool"
+    assert outcome.failure.message == "[WARNING]: There is no such pool [ERROR]: No inventory"
+
+
+def test_a_warning_is_no_failure_of_a_pass_that_ended_well() -> None:
+    assert read({"event": "verbose", "stdout": "[WARNING]: old", "event_data": None}).failure is None
 
 
 def test_a_long_message_is_cut_and_becomes_one_line() -> None:
