@@ -84,8 +84,8 @@ def nova_status() -> Object:
 
 
 def compute_contract(cloud: settings.Cloud) -> Object:
-    """The Secret with all that a compute needs to join this Nova."""
-    secret = _secret(
+    """The Secret with all that a compute needs to join this Nova: the Nova's own, not a ControlPlane's mirror of it."""
+    return _secret(
         CONTRACT,
         {
             "nova-compute.conf": configuration.compute_fragment(cloud),
@@ -95,8 +95,6 @@ def compute_contract(cloud: settings.Cloud) -> Object:
             "cell_name": settings.CELL,
         },
     )
-    secret["metadata"]["labels"]["nova.openstack.c5c3.io/compute-config-mirror"] = "true"
-    return secret
 
 
 def _keystone(cloud: settings.Cloud) -> list[Object]:

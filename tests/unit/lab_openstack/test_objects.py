@@ -66,9 +66,9 @@ def test_contract_has_the_keys_of_a_mirrored_contract(cloud: settings.Cloud) -> 
     }
 
 
-def test_contract_is_marked_as_a_mirror(cloud: settings.Cloud) -> None:
+def test_contract_carries_no_mark_of_a_mirror(cloud: settings.Cloud) -> None:
     labels = objects.compute_contract(cloud)["metadata"]["labels"]
-    assert labels["nova.openstack.c5c3.io/compute-config-mirror"] == "true"
+    assert "nova.openstack.c5c3.io/compute-config-mirror" not in labels
 
 
 def test_service_users_secret_holds_novas_password(cloud: settings.Cloud) -> None:
