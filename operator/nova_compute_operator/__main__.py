@@ -173,6 +173,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         store = folders.Folders(told.private_data_dir)
     except (kubernetes.config.ConfigException, folders.FolderInUseError, OSError) as error:
         return _cannot_start(error)
+    leftovers = processes.end_leftovers()
+    if leftovers:
+        logger.warning("Ended what an operator that was killed had left", extra=log.fields(processes=leftovers))
     processes.adopt_orphans()
     try:
         return Operator(told, server, store).run()

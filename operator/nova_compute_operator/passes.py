@@ -77,10 +77,11 @@ class Passes:
         try:
             verdict = self._run(pool, pass_id, folder, reader, cancel=cancel)
         except ansible_runner.exceptions.AnsibleRunnerException:
-            processes.end(pass_id)
             logger.exception("A pass could not be run", extra=log.fields(pool=pool))
             verdict = outcomes.Verdict.FAILED
         finally:
+            # Whatever way it ended, nothing of it may work on while the next pass runs.
+            processes.end(processes.mark_of(pass_id))
             self._store.give_back(pool, folder)
         outcome = reader.outcome(verdict, self._clock() - began)
         _log(pool, pass_id, outcome)
@@ -110,7 +111,7 @@ class Passes:
                 ended.append(outcomes.Verdict.TIMEOUT)
             if ended:
                 # Before ansible-runner signals the group, which the workers have left.
-                processes.end(pass_id)
+                processes.end(processes.mark_of(pass_id))
             return bool(ended)
 
         def take(event: dict[str, Any]) -> bool:
@@ -135,7 +136,7 @@ class Passes:
         scratch = folder / "tmp"
         scratch.mkdir(mode=0o700)
         environment = {
-            processes.MARK: pass_id,
+            processes.MARK: processes.mark_of(pass_id),
             # The ansible-playbook that belongs to this Python, whatever else the machine has.
             "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             # Nothing is written outside the pass's folder, so that its removal leaves nothing.
@@ -146,6 +147,10 @@ class Passes:
             # Else a pool that cannot be read would look like an empty inventory.
             "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
         }
+        if os.environ.get("KUBECONFIG"):
+            # The playbook's process works in another folder than this one.
+            files = os.environ["KUBECONFIG"].split(os.pathsep)
+            environment["KUBECONFIG"] = os.pathsep.join(os.path.abspath(name) for name in files if name)  # noqa: PTH100
         configuration = _project(self._playbook) / "ansible.cfg"
         if configuration.is_file():
             # Named, because Ansible does not trust a file it finds in a folder that others may write to.

@@ -8,52 +8,89 @@ accident.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import pathlib
 import signal
 import time
+from collections.abc import Iterator
 
-MARK = "NOVA_COMPUTE_PASS_ID"
+MARK = "NOVA_COMPUTE_PASS"
 
 _PROC = pathlib.Path("/proc")
 _PR_SET_CHILD_SUBREAPER = 36
 
 # Someone who waits for its child does so well within this time; what is dead for longer has lost its parent.
-ORPHAN_SECONDS = 30.0
+ORPHAN_SECONDS = 10.0
 
 
-def marked(pass_id: str) -> list[int]:
-    """The ids of the processes that belong to a pass, dead ones not counted."""
-    mark = f"{MARK}={pass_id}".encode()
-    found = []
-    for entry in _PROC.iterdir():
-        if not entry.name.isdecimal():
-            continue
-        try:
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-        except OSError:
-            # Gone meanwhile, or not ours to read and then not ours at all.
-            continue
-    return [pid for pid in found if pid != os.getpid()]
+def mark_of(pass_id: str) -> str:
+    """The mark of a pass of this process. It tells which process that is, so that a later one can tell leftovers."""
+    return f"{os.getpid()}.{_start_time(os.getpid())}.{pass_id}"
 
 
-def end(pass_id: str, *, attempts: int = 50) -> int:
-    """Kill the processes of a pass until none is left, also those they start meanwhile. Returns how many were met."""
+def marked(mark: str) -> list[int]:
+    """The ids of the processes that carry the mark, dead ones not counted."""
+    return [pid for pid, carried in _carriers() if carried == mark]
+
+
+def end(mark: str, *, attempts: int = 50) -> int:
+    """Kill the processes that carry the mark until none is left, also those they start meanwhile.
+
+    Returns how many were met.
+    """
     ended: set[int] = set()
     for _ in range(attempts):
-        alive = marked(pass_id)
+        alive = marked(mark)
         if not alive:
             break
         for pid in alive:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
         ended.update(alive)
         time.sleep(0.02)
     return len(ended)
+
+
+def end_leftovers() -> int:
+    """Kill what passes left of an operator that was itself killed: it would work against the passes to come.
+
+    Returns how many processes were met.
+    """
+    leftovers = {mark for _, mark in _carriers() if not _operator_lives(mark)}
+    return sum(end(mark) for mark in leftovers)
+
+
+def _carriers() -> Iterator[tuple[int, str]]:
+    """Each process that carries a mark, and the mark."""
+    prefix = f"{MARK}=".encode()
+    for entry in _PROC.iterdir():
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+            continue
+        try:
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            # Gone meanwhile, or not ours to read and then not ours at all.
+            continue
+        for pair in environment.split(b"\0") if prefix in environment else ():
+            if pair.startswith(prefix):
+                yield int(entry.name), pair[len(prefix) :].decode(errors="replace")
+
+
+def _operator_lives(mark: str) -> bool:
+    pid, _, rest = mark.partition(".")
+    start_time = rest.partition(".")[0]
+    # Process ids are used again; together with the time of its start one is unique.
+    return pid.isdecimal() and start_time == _start_time(int(pid))
+
+
+def _start_time(pid: int) -> str:
+    """When a process was started, in ticks since the machine was; nothing for a process that is not there."""
+    try:
+        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
 
 def adopt_orphans() -> bool:

@@ -64,6 +64,13 @@ class Running:
     def wait_for(self, message: str) -> None:
         kube.wait_until(lambda: bool(self.lines(message)), f"the log line {message!r}", seconds=60)
 
+    def defunct(self) -> list[str]:
+        """The states of the operator's dead children."""
+        shown = subprocess.run(
+            ["ps", "--ppid", str(self.process.pid), "-o", "stat="], capture_output=True, text=True, check=False
+        )
+        return [state for state in shown.stdout.split() if state.startswith("Z")]
+
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(60)
@@ -202,6 +209,9 @@ def test_a_hung_pass_is_ended_and_an_event_at_the_pool_says_so(start: Start, poo
 
     kube.wait_until(reported, "the event", seconds=60)
     assert operator.lines("Pass ended")[0]["outcome"] == "timeout"
+    # The workers it left become the operator's to bury.
+    label(pools, "a", slow=None)
+    kube.wait_until(lambda: operator.passes()["a"] >= 2 and not operator.defunct(), "no defunct process", seconds=60)
 
 
 def test_the_end_lets_a_running_pass_have_its_grace_and_leaves_no_files(
@@ -230,6 +240,20 @@ def test_a_start_without_a_cluster_fails_and_says_why(tmp_path: pathlib.Path) ->
     assert ended.returncode == 1
     assert json.loads(ended.stderr.splitlines()[-1])["msg"] == "Cannot start"
     assert b"Traceback" not in ended.stderr
+
+
+def test_a_pass_of_a_killed_operator_does_not_work_on_beside_the_next_ones(
+    start: Start, pools: kube.Pools, tmp_path: pathlib.Path
+) -> None:
+    pools.create_with(name="a").accepted()
+    label(pools, "a", slow="yes")
+    first = start()
+    kube.wait_until(lambda: bool(list((tmp_path / "data-0" / "passes").iterdir())), "the pass")
+    first.end(signal.SIGKILL)
+    label(pools, "a", slow=None)
+    second = start()
+    assert len(second.lines("Ended what an operator that was killed had left")) == 1
+    second.wait_for_passes(a=1)
 
 
 def holder(pools: kube.Pools, namespace: str) -> str:

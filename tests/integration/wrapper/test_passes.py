@@ -38,7 +38,7 @@ PLAYBOOK = """
         msg: "GET /os-services: HTTP 503"
       when: doing == 'fail'
     - name: Hang as told
-      ansible.builtin.shell: "setsid sleep 600 & echo $NOVA_COMPUTE_PASS_ID > {{ started }}; sleep 600"
+      ansible.builtin.shell: "setsid sleep 600 & echo $NOVA_COMPUTE_PASS > {{ started }}; sleep 600"
       when: doing == 'hang'
 """
 
@@ -120,8 +120,8 @@ def test_a_pass_without_its_playbook_fails_and_says_so(
     assert "reconcile.yml" in outcome.failure.message
 
 
-def started_pass(path: pathlib.Path) -> str:
-    """The id of the pass whose task has written it down."""
+def mark_of_started(path: pathlib.Path) -> str:
+    """The mark of the pass whose task has written it down."""
     deadline = time.monotonic() + 60
     while not (path.exists() and path.read_text().strip()):
         assert time.monotonic() < deadline, "the task did not start"
@@ -137,7 +137,7 @@ def test_a_hung_pass_is_ended_at_its_deadline_with_all_its_processes(
     clock = lambda: 1e6 if started.exists() and started.read_text().strip() else 0.0  # noqa: E731
     outcome = make(doing="hang", started=str(started), clock=clock).run(POOL, passes.Cancel())
     assert outcome.verdict is outcomes.Verdict.TIMEOUT
-    assert processes.marked(started_pass(started)) == []
+    assert processes.marked(mark_of_started(started)) == []
 
 
 def test_a_cancelled_pass_ends_with_all_its_processes(
@@ -147,13 +147,13 @@ def test_a_cancelled_pass_ends_with_all_its_processes(
     runs = make(doing="hang", started=str(started))
     thread = threading.Thread(target=lambda: ended.append(runs.run(POOL, cancel)))
     thread.start()
-    pass_id = started_pass(started)
+    mark = mark_of_started(started)
     # ansible-playbook, its worker, the shell, and two sleepers, one in a session of its own.
-    assert len(processes.marked(pass_id)) >= 5
+    assert len(processes.marked(mark)) >= 5
     cancel.set()
     thread.join(60)
     assert [outcome.verdict for outcome in ended] == [outcomes.Verdict.CANCELLED]
-    assert processes.marked(pass_id) == []
+    assert processes.marked(mark) == []
 
 
 def test_two_passes_at_one_time_do_not_mix_their_outcomes(make: Callable[..., passes.Passes]) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -26,32 +27,45 @@ time.sleep(600)
 
 
 @pytest.fixture
-def pass_id() -> Iterator[str]:
-    made = uuid.uuid4().hex
+def mark() -> Iterator[str]:
+    made = processes.mark_of(uuid.uuid4().hex)
     yield made
     processes.end(made)
 
 
-def test_every_process_of_a_pass_is_ended_whatever_session_it_is_in(pass_id: str) -> None:
-    environment = os.environ | {processes.MARK: pass_id}
+def test_every_process_of_a_pass_is_ended_whatever_session_it_is_in(mark: str) -> None:
+    environment = os.environ | {processes.MARK: mark}
     with subprocess.Popen([sys.executable, "-c", RUNAWAY], env=environment, stdout=subprocess.PIPE) as started:
         assert started.stdout is not None
         started.stdout.readline()
-        assert len(processes.marked(pass_id)) == 2
-        assert processes.end(pass_id) == 2
-    assert processes.marked(pass_id) == []
+        assert len(processes.marked(mark)) == 2
+        assert processes.end(mark) == 2
+    assert processes.marked(mark) == []
 
 
-def test_a_pass_that_has_ended_has_nothing_to_end(pass_id: str) -> None:
-    assert processes.end(pass_id) == 0
+def test_a_pass_that_has_ended_has_nothing_to_end(mark: str) -> None:
+    assert processes.end(mark) == 0
 
 
-def test_another_passes_processes_are_left_alone(pass_id: str) -> None:
-    environment = os.environ | {processes.MARK: pass_id}
+def test_another_passes_processes_are_left_alone(mark: str) -> None:
+    environment = os.environ | {processes.MARK: mark}
     with subprocess.Popen(["sleep", "600"], env=environment) as other:
-        processes.end(uuid.uuid4().hex)
+        processes.end(processes.mark_of(uuid.uuid4().hex))
         assert other.poll() is None
-        processes.end(pass_id)
+        processes.end(mark)
+
+
+def test_what_a_killed_operator_left_is_ended_and_what_a_living_one_runs_is_not(mark: str) -> None:
+    pid, start_time, _ = mark.split(".")
+    gone = f"{pid}.{int(start_time) - 1}.{uuid.uuid4().hex}"
+    with (
+        subprocess.Popen(["sleep", "600"], env=os.environ | {processes.MARK: gone}) as left,
+        subprocess.Popen(["sleep", "600"], env=os.environ | {processes.MARK: mark}) as running,
+    ):
+        assert processes.end_leftovers() >= 1
+        assert left.wait(10) == -signal.SIGKILL
+        assert running.poll() is None
+        processes.end(mark)
 
 
 def dead_child() -> int:
