@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 HERE = pathlib.Path(__file__).parent
-PLUGINS = pathlib.Path(__file__).parents[3] / "collections/ansible_collections/c5c3/nova/plugins"
+PLUGINS = pathlib.Path(__file__).parents[2] / "collections/ansible_collections/c5c3/nova/plugins"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

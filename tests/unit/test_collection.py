@@ -14,7 +14,7 @@ import yaml
 from ansible_collections.c5c3.nova.plugins.doc_fragments import cluster as fragment
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 
-ROOT = pathlib.Path(__file__).parents[3]
+ROOT = pathlib.Path(__file__).parents[2]
 COLLECTION = ROOT / "collections/ansible_collections/c5c3/nova"
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py"))
 RUNTIME = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text(encoding="utf-8"))
