@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from unit.engine.conftest import Played, Stage
+from plays.conftest import Played, Stage
 
 SECRET = "hunter2hunter2"
 PROBE = "c5c3.nova.probe"

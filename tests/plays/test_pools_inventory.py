@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from unit.clients import answering
-from unit.engine.conftest import Stage
+from plays.conftest import Stage
 
 POOLS_PATH = "/apis/nova.openstack.c5c3.io/v1alpha1/novacomputes"
 Reply = answering.Reply

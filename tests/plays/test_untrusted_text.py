@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from unit.clients import answering
-from unit.engine.conftest import Played, Stage
+from plays.conftest import Played, Stage
 
 HOSTILE = {
     "division": "{{ 1/0 }}",
