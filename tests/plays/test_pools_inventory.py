@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from unit.clients import answering
 from plays.conftest import Stage
+from unit.clients import answering
 
 POOLS_PATH = "/apis/nova.openstack.c5c3.io/v1alpha1/novacomputes"
 Reply = answering.Reply

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from unit.clients import answering
 from plays.conftest import Played, Stage
+from unit.clients import answering
 
 HOSTILE = {
     "division": "{{ 1/0 }}",
