@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a pass over a settled pool takes, against the same pass with ordinary modules.
 
-Brings the lab up if it is not, settles a pool of three nodes, then runs the two ways in turn and prints the ratio of their
-medians: a machine's speed and load fall out of it. The plain way is the same tree with the routing of the modules taken
-out of a copy of the collection, so that each task starts a Python of its own.
+Brings the lab up if it is not, settles a pool of three nodes, then runs the two ways in turn and prints the ratio of
+their medians: a machine's speed and load fall out of it. The plain way is the same tree with the routing of the modules
+taken out of a copy of the collection, so that each task starts a Python of its own.
 
     make bench [ROUNDS=5]
 """
@@ -28,6 +28,8 @@ BIN = ROOT / ".venv" / "bin"
 COLLECTION = "ansible_collections/c5c3/nova"
 POOL = ROOT / "tests" / "bench" / "pool.yml"
 SETTLED_WITHIN = 30
+IN_PROCESS = "in the play's process"
+PER_TASK = "a Python per task"
 
 out = console.Console()
 
@@ -82,9 +84,9 @@ def main() -> None:
     )
     subprocess.run([*kubectl, str(POOL)], env=environment, check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as folder, out.status("settling the pool") as state:
-        ways = {"in the play's process": ROOT / "collections", "a Python per task": without_routing(pathlib.Path(folder))}
+        ways = {IN_PROCESS: ROOT / "collections", PER_TASK: without_routing(pathlib.Path(folder))}
         for _ in range(SETTLED_WITHIN):
-            if not run_pass(environment, ways["in the play's process"])[2]:
+            if not run_pass(environment, ways[IN_PROCESS])[2]:
                 break
             time.sleep(2)
         else:
@@ -100,8 +102,10 @@ def main() -> None:
 
 def draw(figures: dict[str, list[tuple[float, float]]]) -> None:
     medians = {way: [statistics.median(column) for column in zip(*rows, strict=True)] for way, rows in figures.items()}
-    base = medians["in the play's process"]
-    shown = table.Table("modules run in", "wall s", "CPU s", "wall ratio", "CPU ratio", title="a pass over a settled pool")
+    base = medians[IN_PROCESS]
+    shown = table.Table(
+        "modules run in", "wall s", "CPU s", "wall ratio", "CPU ratio", title="a pass over a settled pool"
+    )
     for way, (wall, cpu) in medians.items():
         shown.add_row(way, f"{wall:.2f}", f"{cpu:.2f}", f"{wall / base[0]:.1f}", f"{cpu / base[1]:.1f}")
     out.print(shown)

@@ -5,11 +5,15 @@ Runs as an init container with the image's own Python, which has no ovsdb-client
 (RFC 7047) itself, with the standard library only. It waits as long as it takes.
 """
 
+from __future__ import annotations
+
 import codecs
 import json
 import socket
 import sys
 import time
+from collections.abc import Iterator
+from typing import Any
 
 SOCKET = "/run/openvswitch/db.sock"
 TIMEOUT = 5
@@ -17,7 +21,7 @@ PAUSE = 2
 SELECT = {"op": "select", "table": "Open_vSwitch", "where": [], "columns": ["external_ids"]}
 
 
-def messages(connection):
+def messages(connection: socket.socket) -> Iterator[Any]:
     """Yield the JSON documents that the database sends, however they are cut into packets."""
     decoder, characters, text = json.JSONDecoder(), codecs.getincrementaldecoder("utf-8")(), ""
     while True:
@@ -34,7 +38,7 @@ def messages(connection):
             text = text[end:].lstrip()
 
 
-def external_ids(path):
+def external_ids(path: str) -> dict[str, str]:
     """Return the external_ids of the node's Open vSwitch, as a dict."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(TIMEOUT)
@@ -52,7 +56,7 @@ def external_ids(path):
     raise ConnectionError("the database did not answer")
 
 
-def main(path=SOCKET):
+def main(path: str = SOCKET) -> None:
     said = None
     while True:
         try:
