@@ -68,9 +68,13 @@ ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "pool": {"type": "dict", "require
 def run(task: entry.Task) -> dict[str, Any]:
     pool, cluster = task.params["pool"], task.cluster()
     namespace, name = pool["metadata"]["namespace"], pool["spec"]["novaRef"]["name"]
+    if placed := rules.target_cluster(pool):
+        return {"nova": {}, "outcome": rules.judge_target_cluster(placed)}
     found = cluster.find("Nova", name, namespace)
     if found is None:
         return {"nova": {}, "outcome": rules.judge(name, None)}
+    if placed := rules.target_cluster(found):
+        return {"nova": {}, "outcome": rules.judge_target_cluster(placed)}
     resolved = rules.resolve(found)
     return {
         "nova": resolved,

@@ -37,6 +37,20 @@ def resolve(nova: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def target_cluster(placed: Mapping[str, Any]) -> str:
+    """The target cluster that a pool or a Nova names, or an empty text for the local one."""
+    return (placed["spec"].get("targetClusterRef") or {}).get("name") or ""
+
+
+def judge_target_cluster(cluster: str) -> dict[str, Any]:
+    """The outcome for a pool or a Nova on a target cluster: none resolves in this version, so nothing is done."""
+    return conditions.outcome(
+        conditions.NOVA,
+        "TargetClusterUnavailable",
+        f"Target cluster {cluster}: cluster not found; this version serves pools and Novas of the local cluster only",
+    )
+
+
 def judge(name: str, resolved: Mapping[str, Any] | None, *, has_password: bool = False) -> dict[str, Any]:
     """The NovaReady outcome; ``resolved`` is None when no such Nova exists.
 
