@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 from novalab import checks, errors, lab, network, nodes, openstack, ovsdb, processes, progress, rows
+from novalab.hypervisor_operator import process as hypervisor_operator
 from novalab.kubernetes import cluster
 
 #: How long parts that go well may still take after another one has failed.
@@ -29,6 +30,7 @@ def up(the_lab: lab.Lab, board: progress.Board, *, with_openstack: bool) -> None
 def down(the_lab: lab.Lab, tell: progress.Part) -> None:
     """Remove the lab. Raises LabError with the list when something is left."""
     tell("OpenStack")
+    hypervisor_operator.stop(the_lab)
     openstack.down(the_lab)
     if not cluster.is_own(the_lab):
         tell("objects of the lab")
@@ -55,7 +57,9 @@ def down(the_lab: lab.Lab, tell: progress.Part) -> None:
 def status(the_lab: lab.Lab) -> list[rows.Row]:
     """What runs where."""
     found = [*cluster.status(the_lab), *nodes.status(the_lab), *ovsdb.status(the_lab)]
-    return [*found, *openstack.status(the_lab)] if _has_openstack(the_lab) else found
+    if _has_openstack(the_lab):
+        found += openstack.status(the_lab)
+    return [*found, *hypervisor_operator.status(the_lab)]
 
 
 def leftovers(the_lab: lab.Lab) -> list[str]:

@@ -17,7 +17,8 @@ import rich.console
 import rich.table
 import rich.text
 
-from novalab import bringup, errors, lab, nodes, ovsdb, progress
+from novalab import bringup, crds, errors, lab, nodes, ovsdb, progress
+from novalab.hypervisor_operator import process as hypervisor_operator
 from novalab.openstack import faults
 
 _CONTAINER_ID = re.compile(r"proc://([0-9]+)")
@@ -86,6 +87,22 @@ def _parser() -> argparse.ArgumentParser:
     agent = commands.add_parser("agent", parents=[name], help="crash the node agent, or start it again")
     agent.add_argument("action", choices=["kill", "start"])
     agent.set_defaults(run=_agent)
+
+    kinds = commands.add_parser("crds", parents=[name], help="install or remove the kinds of another operator")
+    kinds.add_argument("action", choices=["install", "remove"])
+    kinds.add_argument("which", choices=list(crds.SETS))
+    kinds.set_defaults(run=_crds)
+
+    hypervisors = commands.add_parser(
+        "hypervisor-operator", parents=[name], help="start or stop the stand-in for the hypervisor operator"
+    )
+    hypervisors.add_argument("action", choices=["start", "stop"])
+    hypervisors.add_argument("--ha", action="store_true", help="answer for the HA service, so that onboarding ends")
+    hypervisors.add_argument("--interval", type=float, default=1.0, help="how many seconds its ten last; default: 1")
+    hypervisors.add_argument(
+        "--agent-namespaces", default=lab.NAMESPACE, help="whose pods are waited for before a service is deleted"
+    )
+    hypervisors.set_defaults(run=_hypervisor_operator)
     return parser
 
 
@@ -216,6 +233,24 @@ def _agent(arguments: argparse.Namespace, console: rich.console.Console) -> None
     else:
         bringup.start_agent(the_lab)
         console.print("the node agent runs")
+
+
+def _crds(arguments: argparse.Namespace, console: rich.console.Console) -> None:
+    act = crds.install if arguments.action == "install" else crds.remove
+    act(_find(arguments), arguments.which)
+    console.print(f"{', '.join(crds.SETS[arguments.which])}: {arguments.action} done")
+
+
+def _hypervisor_operator(arguments: argparse.Namespace, console: rich.console.Console) -> None:
+    the_lab = _find(arguments)
+    if arguments.action == "start":
+        hypervisor_operator.start(
+            the_lab, interval=arguments.interval, ha=arguments.ha, agent_namespaces=arguments.agent_namespaces
+        )
+        console.print("the stand-in for the hypervisor operator runs")
+    else:
+        hypervisor_operator.stop(the_lab)
+        console.print("the stand-in for the hypervisor operator is stopped")
 
 
 def _kubectl(the_lab: lab.Lab, *arguments: str) -> str:
