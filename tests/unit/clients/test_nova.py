@@ -132,8 +132,8 @@ def test_servers_of_every_project_on_that_very_host_are_counted(
     cloud.answers[f"GET {SERVERS}"] = pages_by_marker("servers", {"": [{"id": "1"}, {"id": "2"}], "2": []})
     assert nova.count_servers("node-1.example") == 2
     assert [request.query for request in cloud.asked(SERVERS)] == [
-        {"all_tenants": "1", "host": "node-1.example", "limit": "500"},
-        {"all_tenants": "1", "host": "node-1.example", "limit": "500", "marker": "2"},
+        {"all_tenants": "1", "soft_deleted": "true", "host": "node-1.example", "limit": "500"},
+        {"all_tenants": "1", "soft_deleted": "true", "host": "node-1.example", "limit": "500", "marker": "2"},
     ]
 
 

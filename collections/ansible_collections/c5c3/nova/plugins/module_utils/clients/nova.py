@@ -109,12 +109,14 @@ class Nova:
     def count_servers(self, host: str) -> int:
         """Return how many servers of all projects Nova places on the host; deleted ones do not count.
 
-        A cell that does not answer is left out by Nova, so zero means empty only beside a complete service list.
+        A cell that does not answer is left out by Nova, so zero means empty only beside a complete service list. A
+        server that its owner deleted and may still restore counts: Nova keeps it on the host, and refuses to delete a
+        compute service that has one.
         """
         found: set[str] = set()
         marker: dict[str, str] = {}
         while True:
-            query = {"all_tenants": "1", "host": host, "limit": str(PAGE_SIZE), **marker}
+            query = {"all_tenants": "1", "soft_deleted": "true", "host": host, "limit": str(PAGE_SIZE), **marker}
             page = self._list("/servers", "servers", MICROVERSION, query)
             found.update(str(server["id"]) for server in page)
             if not page or marker == {"marker": page[-1]["id"]}:
