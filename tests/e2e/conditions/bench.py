@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test of this folder works with: pools, a Nova of its own, passes run one by one, and what they said."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions
+from e2e.conditions import interposer, objects
+from e2e.world import cluster, pools, stand, waiting
+from nova_compute_operator import folders, outcomes, passes
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+NOVA = "conditions-nova"
+USER_SECRET = "conditions-user"
+CONTRACT = f"{NOVA}-compute-config"
+
+#: How long anything may take on a busy machine.
+DEADLINE = 180.0
+_SETTLING_PASSES = 60
+_PASS_SECONDS = 240.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Said:
+    """What a pass said of one condition, and when it wants to look again, in seconds."""
+
+    message: str
+    look: float | None
+    outcome: outcomes.Outcome
+
+
+class Bench:
+    """The lab, and everything that the tests of this folder have made in it."""
+
+    def __init__(self, the_stand: stand.Stand, folder: pathlib.Path) -> None:
+        self.stand = the_stand
+        self.cloud = the_stand.cloud
+        self.cluster = objects.Objects(the_stand.lab.kubeconfig)
+        self.folder = folder
+        self.interposer = interposer.Interposer(the_stand.lab.kubeconfig, folder)
+        self._store = folders.Folders(folder / "passes")
+        self._passes = self.passes_of(ROOT / "playbooks" / "reconcile.yml")
+        self._pools: list[str] = []
+        #: Undone at the end of the test, the last thing first.
+        self.undo = contextlib.ExitStack()
+        #: (type, reason) of every condition that a pass of this test left behind.
+        self.saw: set[tuple[str, str]] = set()
+
+    # --- passes
+
+    def passes_of(self, playbook: pathlib.Path) -> passes.Passes:
+        """What runs passes of another playbook than the product's."""
+        return passes.Passes(playbook=playbook, store=self._store, timeout=_PASS_SECONDS)
+
+    def run(
+        self, pool: str, *, kubeconfig: pathlib.Path | None = None, runner: passes.Passes | None = None
+    ) -> outcomes.Outcome:
+        """One pass, with the credentials of the lab's administrator unless a kubeconfig is given."""
+        with _environment({**self.stand.environment, "KUBECONFIG": str(kubeconfig or self.stand.lab.kubeconfig)}):
+            outcome = (runner or self._passes).run(f"{cluster.NAMESPACE}/{pool}", passes.Cancel())
+        assert outcome.verdict is outcomes.Verdict.DONE, outcome
+        self.saw |= {(one["type"], one["reason"]) for one in self.conditions(pool).values()}
+        return outcome
+
+    def interposed(self, pool: str) -> outcomes.Outcome:
+        """One pass through the interposer."""
+        return self.run(pool, kubeconfig=self.interposer.kubeconfig)
+
+    def expect(self, pool: str, condition: str, verdict: str, *, kubeconfig: pathlib.Path | None = None) -> Said:
+        """Run one pass, hold the condition against ``Status Reason``, and return what it said.
+
+        Where the condition stops the pass, the later ones have to say what they said before.
+        """
+        before = self.conditions(pool)
+        outcome = self.run(pool, kubeconfig=kubeconfig)
+        after = self.conditions(pool)
+        assert cluster.verdict(self.pool(pool), condition) == verdict, after.get(condition)
+        later = conditions.STEPS[conditions.STEPS.index(condition) + 1 :] if condition in conditions.STEPS else ()
+        if self._stops(after[condition]):
+            kept = {one: before[one] for one in later if one in before}
+            assert {one: after[one] for one in later if one in after} == kept
+        if after[condition]["status"] == "False" and condition in conditions.STEPS:
+            assert cluster.verdict(self.pool(pool), conditions.READY) == "False NotAllReady"
+        return Said(message=after[condition]["message"], look=outcome.next_look, outcome=outcome)
+
+    def run_until(self, pool: str, what: str, good: Any, *, count: int = _SETTLING_PASSES) -> cluster.Object:
+        """Run passes until the pool is ``good``; the object is returned. ``good`` takes the object."""
+        for _ in range(count):
+            self.run(pool)
+            seen = self.pool(pool)
+            if good(seen):
+                return seen
+        verdicts = {one: cluster.verdict(seen, one) for one in cluster.conditions(seen)}
+        raise AssertionError(f"not within {count} passes: {what}; phases {cluster.phases(seen)}, {verdicts}")
+
+    def settle(self, pool: str, *nodes: str) -> cluster.Object:
+        """Run passes until the pool is Ready with exactly these nodes Active."""
+
+        def is_settled(seen: cluster.Object) -> bool:
+            return (
+                cluster.verdict(seen, "Ready") == "True AllReady"
+                and seen["status"].get("observedGeneration") == seen["metadata"]["generation"]
+                and cluster.phases(seen) == dict.fromkeys(nodes, "Active")
+            )
+
+        if is_settled(self.pool(pool)):
+            return self.pool(pool)
+        # A pass finds nothing new before the pods run and the services have registered.
+        self.run(pool)
+        for node in nodes:
+            self.wait_service(node)
+            self.wait_pod(pool, node)
+        return self.run_until(pool, f"Ready with {', '.join(nodes)} Active", is_settled)
+
+    # --- pools
+
+    def pool(self, name: str) -> cluster.Object:
+        return self.cluster.read("NovaCompute", name)
+
+    def conditions(self, pool: str) -> dict[str, cluster.Object]:
+        """The conditions by type; none of a pool that is gone."""
+        return cluster.conditions(self.cluster.get("NovaCompute", pool))
+
+    def label(self, node: str, labels: Mapping[str, str | None]) -> None:
+        """Set labels of a node until the test ends; what the node had before comes back."""
+        had = self.cluster.read("Node", node)["metadata"].get("labels") or {}
+        self.undo.callback(self._set_labels, node, {key: had.get(key) for key in labels})
+        self.cluster.set_labels(node, labels)
+
+    def new_pool(self, *nodes: str, nova: str = NOVA, **spec: Any) -> tuple[str, dict[str, str]]:
+        """A pool of exactly these nodes until the test ends; returns its name and its selector."""
+        selector = {f"conditions.c5c3.io/{uuid.uuid4().hex[:8]}": "pool"}
+        for node in nodes:
+            self.label(node, selector)
+        name = f"pool-{uuid.uuid4().hex[:8]}"
+        self.undo.callback(self.discard, name)
+        self.cluster.create(pools.manifest(name, selector, nova=nova, **spec))
+        return name, selector
+
+    def make(self, item: dict[str, Any]) -> None:
+        """Create an object until the test ends."""
+        self.undo.callback(self.cluster.delete, item["kind"], item["metadata"]["name"])
+        self.cluster.create(item)
+
+    def make_at(self, path: str, item: dict[str, Any]) -> None:
+        """Create an object of any kind below the path until the test ends."""
+        self.undo.callback(self.cluster.remove, f"{path}/{item['metadata']['name']}")
+        self.cluster.call("POST", path, item)
+
+    def patch_spec(self, pool: str, spec: Mapping[str, Any]) -> None:
+        """Change fields of a pool's spec until the test ends."""
+        had = self.pool(pool)["spec"]
+        before = {key: had.get(key) for key in spec}
+        self.undo.callback(self.cluster.patch, "NovaCompute", pool, {"spec": before})
+        self.cluster.patch("NovaCompute", pool, {"spec": dict(spec)})
+
+    def account(self, name: str, *without: str) -> pathlib.Path:
+        """A kubeconfig, until the test ends, of an account that may do everything but this; see Objects.account."""
+        self.undo.callback(self.cluster.remove_account, name)
+        document = yaml.safe_load(self.stand.lab.kubeconfig.read_text())
+        return self.cluster.account(name, without=without, folder=self.folder, ca=document["clusters"][0]["cluster"])
+
+    def discard(self, name: str) -> None:
+        """Take a pool away with all it left in Nova, without a drain."""
+        found = self.cluster.get("NovaCompute", name)
+        if found is None:
+            return
+        nodes = list(cluster.ledger(found))
+        self.cluster.delete("NovaCompute", name)
+        with contextlib.suppress(cluster.RefusedError):
+            self.cluster.patch("NovaCompute", name, {"metadata": {"finalizers": None}})
+        self.wait(
+            f"nothing of {name} is left", lambda: (self.cluster.children(name), self.cluster.pods(name)), _is_empty
+        )
+        for node in nodes:
+            self.forget_host(node)
+
+    def forget_host(self, node: str) -> None:
+        """Have Nova forget a host whose nova-compute ended, unless another pool still holds it."""
+        service = self.cloud.services().get(node)
+        if service and not any(node in cluster.ledger(pool) for pool in self.cluster.all("NovaCompute")):
+            self.cloud._compute("DELETE", f"/os-services/{service['id']}")
+
+    # --- seeing things
+
+    def wait(self, what: str, look: Any, good: Any = bool, *, seconds: float = DEADLINE) -> Any:
+        """See :func:`waiting.wait_for`."""
+        return waiting.wait_for(what, look, good, seconds=seconds)
+
+    def wait_service(self, node: str) -> None:
+        """Return when Nova lists the node's compute service as up."""
+        self.wait(
+            f"{node} reports to Nova",
+            lambda: self.cloud.services().get(node, {}).get("state"),
+            lambda state: state == "up",
+        )
+
+    def wait_pod(self, pool: str, node: str) -> None:
+        """Return when the pool's one pod on the node is ready."""
+        self.wait(
+            f"a pod of {pool} is ready on {node}",
+            lambda: [cluster.is_ready(pod) for pod in self.cluster.pods(pool) if cluster.node_of(pod) == node],
+            lambda found: found == [True],
+        )
+
+    def wait_no_pod(self, pool: str, node: str) -> None:
+        """Return when the pool has no pod on the node."""
+        self.wait(
+            f"no pod of {pool} is on {node}",
+            lambda: [pod for pod in self.cluster.pods(pool) if cluster.node_of(pod) == node],
+            lambda found: not found,
+        )
+
+    def events(self, pool: str, reason: str) -> list[cluster.Object]:
+        """The events about the pool with that reason, oldest first."""
+        return [event for event in self.cluster.events(pool) if event["reason"] == reason]
+
+    # --- the end
+
+    def end_test(self) -> None:
+        """Undo what the test did."""
+        undo, self.undo = self.undo, contextlib.ExitStack()
+        self.saw = set()
+        undo.close()
+
+    def close(self) -> None:
+        self.interposer.close()
+        self._store.close()
+
+    def _set_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
+        if self.cluster.get("Node", node) is not None:
+            self.cluster.set_labels(node, labels)
+
+    @staticmethod
+    def _stops(condition: cluster.Object) -> bool:
+        return conditions.reason(condition["type"], condition["reason"]).flow is conditions.Flow.STOPS
+
+
+class OwnNova:
+    """A Nova resource beside the lab's, with Secrets of its own, in front of the same API."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._cluster = bench.cluster
+        self._parts = _parts(bench.cluster)
+        self._status = bench.cluster.read("Nova", stand.NOVA)["status"]
+
+    def make_whole(self) -> None:
+        """Create what is missing of it, and mend what was changed."""
+        for part in self._parts:
+            kind, name = part["kind"], part["metadata"]["name"]
+            there = self._cluster.get(kind, name)
+            if there is not None and _differs(there, part):
+                self._cluster.delete(kind, name)
+                waiting.wait_for(
+                    f"{kind} {name} is gone", lambda: self._cluster.get(kind, name) is None, seconds=DEADLINE
+                )
+                there = None
+            if there is None:
+                self._cluster.create(part)
+        self.set_status({})
+
+    def set_status(self, changes: Mapping[str, Any]) -> None:
+        """Make the status that of an installed Nova, with changes; None removes a field."""
+        status = {**self._status, "computeConfigSecretRef": {"name": CONTRACT}, **changes}
+        self._cluster.patch("Nova", NOVA, {"status": status}, subresource="status")
+
+    def remove(self) -> None:
+        """Delete all of it."""
+        for part in self._parts:
+            self._cluster.delete(part["kind"], part["metadata"]["name"])
+
+
+def _parts(the_cluster: objects.Objects) -> list[dict[str, Any]]:
+    nova = the_cluster.read("Nova", stand.NOVA)
+    user = nova["spec"]["serviceUser"]["secretRef"]["name"]
+    contract = nova["status"]["computeConfigSecretRef"]["name"]
+    own = objects.copy_of(nova, NOVA)
+    own["spec"]["serviceUser"]["secretRef"]["name"] = USER_SECRET
+    return [
+        objects.copy_of(the_cluster.read("Service", stand.NOVA), NOVA),
+        objects.copy_of(the_cluster.read("Deployment", stand.NOVA), NOVA),
+        objects.copy_of(the_cluster.read("Secret", user), USER_SECRET),
+        objects.copy_of(the_cluster.read("Secret", contract), CONTRACT),
+        own,
+    ]
+
+
+def _differs(there: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    """Whether a Secret or the Nova is no longer what it was made as; of the others only the test of their end asks."""
+    if part["kind"] == "Secret":
+        return bool(there.get("data") != part["data"])
+    return part["kind"] == "Nova" and there["spec"] != part["spec"]
+
+
+def _is_empty(found: tuple[list[Any], list[Any]]) -> bool:
+    return not any(found)
+
+
+@contextlib.contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Have these variables for as long as a pass runs: it gets the environment of this process."""
+    before = dict(os.environ)
+    os.environ.update(wanted)
+    os.environ.pop("NOVA_COMPUTE_POLL_SCALE", None)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

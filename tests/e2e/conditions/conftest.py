@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One bench for this folder, with a Nova of its own and a settled pool that each test finds in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from e2e.conditions import bench as benches
+from e2e.conditions import objects
+from e2e.world import stand
+
+#: The node of the settled pool; tests that need another real compute take OTHER_NODE.
+NODE = "compute-1"
+OTHER_NODE = "compute-2"
+#: More than a message names.
+CROWD = tuple(f"crowd-{number:02}" for number in range(1, 24))
+
+
+@pytest.fixture(scope="package")
+def the_bench(the_stand: stand.Stand, tmp_path_factory: pytest.TempPathFactory) -> Iterator[benches.Bench]:
+    made = benches.Bench(the_stand, tmp_path_factory.mktemp("conditions"))
+    yield made
+    for name in made.cloud.aggregates():
+        made.cloud._compute("DELETE", f"/os-aggregates/{made.cloud.aggregates()[name]['id']}")
+    made.close()
+
+
+@pytest.fixture(scope="package")
+def own_nova(the_bench: benches.Bench) -> Iterator[benches.OwnNova]:
+    """A Nova that tests may break: whole at the start of each."""
+    made = benches.OwnNova(the_bench)
+    made.make_whole()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def bench(
+    the_bench: benches.Bench, own_nova: benches.OwnNova, request: pytest.FixtureRequest
+) -> Iterator[benches.Bench]:
+    """The bench for one test. What the test's marks say it makes happen has to have happened."""
+    the_bench.saw = set()
+    own_nova.make_whole()
+    yield the_bench
+    meant = {mark.args for mark in request.node.iter_markers("condition")}
+    saw = set(the_bench.saw)
+    the_bench.end_test()
+    assert meant <= saw, f"the test did not see {sorted(meant - saw)}"
+
+
+@pytest.fixture(scope="package")
+def the_settled_pool(the_bench: benches.Bench, own_nova: benches.OwnNova) -> Iterator[str]:
+    name, _ = the_bench.new_pool(NODE)
+    undo = the_bench.undo.pop_all()
+    the_bench.settle(name, NODE)
+    yield name
+    the_bench.undo = undo
+    the_bench.end_test()
+
+
+@pytest.fixture
+def settled(bench: benches.Bench, the_settled_pool: str) -> str:
+    """A pool that is Ready, with a real nova-compute on NODE."""
+    bench.settle(the_settled_pool, NODE)
+    bench.saw = set()
+    return the_settled_pool
+
+
+@pytest.fixture(scope="package")
+def crowd(the_bench: benches.Bench) -> Iterator[tuple[str, ...]]:
+    """Nodes without anything behind them, more than a message names."""
+    for name in CROWD:
+        the_bench.cluster.create(objects.fake_node(name, {"topology.kubernetes.io/zone": "az1"}))
+    yield CROWD
+    for name in CROWD:
+        the_bench.cluster.delete("Node", name)
