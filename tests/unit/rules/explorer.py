@@ -501,19 +501,20 @@ def failures(world: World, index: int) -> list[str]:
 def starts(nodes: int) -> Iterator[tuple[World, int]]:
     """Where to begin, and how many events that counts for, so that the rare beginnings are looked at too.
 
-    Nothing yet; two pools and no node; one pool at rest with a server; and a node that both hold after a stale read.
+    One pool at rest, without and with a server; a node that both hold after a stale read; two pools; nothing at all.
     """
     empty = World(pools=(Pool(), Pool()), nodes=tuple(Node(f"node-{number + 1}") for number in range(nodes)))
-    yield empty, 0
     both = empty._replace(pools=(Pool(life=LIVE), Pool(life=LIVE)))
-    yield both, 2
     for label in LABELS:
         labelled = tuple(node._replace(labels=frozenset({label})) for node in both.nodes)
         following: World | None = both._replace(nodes=labelled)
         while following is not None:
             settled, following = following, undisturbed(following)
+        yield settled, 2
         yield with_node(settled, "node-1", servers=True), 2
     yield doubly_held(both), 4
+    yield both, 2
+    yield empty, 0
 
 
 def doubly_held(both: World) -> World:
