@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import uuid
@@ -21,6 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 NOVA = "conditions-nova"
 USER_SECRET = "conditions-user"
 CONTRACT = f"{NOVA}-compute-config"
+
+_API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 #: How long anything may take on a busy machine.
 DEADLINE = 180.0
@@ -61,10 +64,19 @@ class Bench:
         return passes.Passes(playbook=playbook, store=self._store, timeout=_PASS_SECONDS)
 
     def run(
-        self, pool: str, *, kubeconfig: pathlib.Path | None = None, runner: passes.Passes | None = None
+        self,
+        pool: str,
+        *,
+        kubeconfig: pathlib.Path | None = None,
+        runner: passes.Passes | None = None,
+        scale: float = 1.0,
     ) -> outcomes.Outcome:
-        """One pass, with the credentials of the lab's administrator unless a kubeconfig is given."""
-        with _environment({**self.stand.environment, "KUBECONFIG": str(kubeconfig or self.stand.lab.kubeconfig)}):
+        """One pass, with the credentials of the lab's administrator unless a kubeconfig is given.
+
+        ``scale`` stretches or shortens every time of the specification.
+        """
+        variables = {"KUBECONFIG": str(kubeconfig or self.stand.lab.kubeconfig), "NOVA_COMPUTE_POLL_SCALE": str(scale)}
+        with _environment({**self.stand.environment, **variables}):
             outcome = (runner or self._passes).run(f"{cluster.NAMESPACE}/{pool}", passes.Cancel())
         assert outcome.verdict is outcomes.Verdict.DONE, outcome
         self.saw |= {(one["type"], one["reason"]) for one in self.conditions(pool).values()}
@@ -155,12 +167,50 @@ class Bench:
         self.undo.callback(self.cluster.remove, f"{path}/{item['metadata']['name']}")
         self.cluster.call("POST", path, item)
 
-    def patch_spec(self, pool: str, spec: Mapping[str, Any]) -> None:
-        """Change fields of a pool's spec until the test ends."""
+    def set_spec(self, pool: str, fields: Mapping[str, Any]) -> None:
+        """Replace whole fields of a pool's spec until the test ends; None removes one."""
         had = self.pool(pool)["spec"]
-        before = {key: had.get(key) for key in spec}
-        self.undo.callback(self.cluster.patch, "NovaCompute", pool, {"spec": before})
-        self.cluster.patch("NovaCompute", pool, {"spec": dict(spec)})
+        self.undo.callback(self._replace_spec, pool, {key: had.get(key) for key in fields})
+        self._replace_spec(pool, fields)
+
+    def _replace_spec(self, pool: str, fields: Mapping[str, Any]) -> None:
+        found = self.cluster.get("NovaCompute", pool)
+        if found is None:
+            return
+        steps = [
+            {"op": "remove", "path": f"/spec/{key}"}
+            if value is None
+            else {"op": "add", "path": f"/spec/{key}", "value": value}
+            for key, value in fields.items()
+            if value is not None or key in found["spec"]
+        ]
+        self.cluster.patch_items("NovaCompute", pool, steps)
+
+    def set_status(self, pool: str, status: Mapping[str, Any]) -> None:
+        """Merge fields into a pool's status, as if an earlier pass had left them."""
+        self.cluster.patch("NovaCompute", pool, {"status": dict(status)}, subresource="status")
+
+    def break_group(self, name: str) -> None:
+        """Register a server for an API group and version that is not there, until the test ends: it answers 503."""
+        version, _, group = name.partition(".")
+        there_is_none = {"name": "there-is-none", "namespace": cluster.NAMESPACE}
+        spec = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 100}
+        spec |= {"service": there_is_none, "insecureSkipTLSVerify": True}
+        self.make_at(_API_SERVICES, {"metadata": {"name": name}, "spec": spec})
+        self.wait(f"{name} answers with an error", lambda: self._status_of_group(name), lambda status: status == 503)
+
+    def mend_group(self, name: str) -> None:
+        """Take back what :meth:`break_group` did."""
+        self.cluster.remove(f"{_API_SERVICES}/{name}")
+        self.wait(f"{name} is not served", lambda: self._status_of_group(name), lambda status: status in (200, 404))
+
+    def _status_of_group(self, name: str) -> int:
+        version, _, group = name.partition(".")
+        try:
+            self.cluster.call("GET", f"/apis/{group}/{version}")
+        except cluster.RefusedError as error:
+            return error.status
+        return 200
 
     def account(self, name: str, *without: str) -> pathlib.Path:
         """A kubeconfig, until the test ends, of an account that may do everything but this; see Objects.account."""
@@ -188,6 +238,38 @@ class Bench:
         service = self.cloud.services().get(node)
         if service and not any(node in cluster.ledger(pool) for pool in self.cluster.all("NovaCompute")):
             self.cloud._compute("DELETE", f"/os-services/{service['id']}")
+
+    # --- Nova behind the operator's back
+
+    def make_aggregate(self, name: str, zone: str | None, metadata: Mapping[str, str] | None = None) -> None:
+        """Create an aggregate as a person would, until the test ends."""
+        wanted = {"name": name} if zone is None else {"name": name, "availability_zone": zone}
+        made = self.cloud._compute("POST", "/os-aggregates", {"aggregate": wanted})["aggregate"]
+        self.undo.callback(self.drop_aggregate, name)
+        if metadata:
+            self.aggregate_action(made["id"], {"set_metadata": {"metadata": dict(metadata)}})
+
+    def drop_aggregate(self, name: str) -> None:
+        """Delete an aggregate with its memberships, if there is one."""
+        found = self.cloud.aggregates().get(name)
+        if found is None:
+            return
+        for host in found["hosts"]:
+            self.aggregate_action(found["id"], {"remove_host": {"host": host}})
+        self.cloud._compute("DELETE", f"/os-aggregates/{found['id']}")
+
+    def join(self, aggregate: str, host: str) -> None:
+        """Put a host into an aggregate until the test ends."""
+        self.cloud.add_host(aggregate, host)
+        self.undo.callback(self._leave, aggregate, host)
+
+    def aggregate_action(self, aggregate: int, body: dict[str, Any]) -> None:
+        self.cloud._compute("POST", f"/os-aggregates/{aggregate}/action", body)
+
+    def _leave(self, aggregate: str, host: str) -> None:
+        found = self.cloud.aggregates().get(aggregate, {"hosts": []})
+        if host in found["hosts"]:
+            self.aggregate_action(found["id"], {"remove_host": {"host": host}})
 
     # --- seeing things
 
@@ -259,9 +341,8 @@ class OwnNova:
             there = self._cluster.get(kind, name)
             if there is not None and _differs(there, part):
                 self._cluster.delete(kind, name)
-                waiting.wait_for(
-                    f"{kind} {name} is gone", lambda: self._cluster.get(kind, name) is None, seconds=DEADLINE
-                )
+                gone = functools.partial(self._cluster.get, kind, name)
+                waiting.wait_for(f"{kind} {name} is gone", gone, lambda seen: seen is None, seconds=DEADLINE)
                 there = None
             if there is None:
                 self._cluster.create(part)
@@ -309,7 +390,6 @@ def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
     """Have these variables for as long as a pass runs: it gets the environment of this process."""
     before = dict(os.environ)
     os.environ.update(wanted)
-    os.environ.pop("NOVA_COMPUTE_POLL_SCALE", None)
     try:
         yield
     finally:

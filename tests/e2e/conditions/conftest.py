@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterator
 
 import pytest
@@ -22,7 +23,7 @@ def the_bench(the_stand: stand.Stand, tmp_path_factory: pytest.TempPathFactory) 
     made = benches.Bench(the_stand, tmp_path_factory.mktemp("conditions"))
     yield made
     for name in made.cloud.aggregates():
-        made.cloud._compute("DELETE", f"/os-aggregates/{made.cloud.aggregates()[name]['id']}")
+        made.drop_aggregate(name)
     made.close()
 
 
@@ -65,6 +66,13 @@ def settled(bench: benches.Bench, the_settled_pool: str) -> str:
     bench.settle(the_settled_pool, NODE)
     bench.saw = set()
     return the_settled_pool
+
+
+@pytest.fixture
+def interposed(bench: benches.Bench) -> pathlib.Path:
+    """The kubeconfig that leads through the interposer."""
+    bench.interposer.take_requests()
+    return bench.interposer.kubeconfig
 
 
 @pytest.fixture(scope="package")

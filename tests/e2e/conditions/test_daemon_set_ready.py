@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DaemonSetReady: the rollout of the pods, what holds it up, and a DaemonSet that is not the pool's."""
+
+from __future__ import annotations
+
+import pytest
+from e2e.conditions import bench as benches
+from e2e.conditions import objects
+from e2e.world import cluster
+
+condition = pytest.mark.condition
+
+
+@condition("DaemonSetReady", "DaemonSetReady")
+@condition("Ready", "AllReady")
+def test_message_counts_the_ready_pods(bench: benches.Bench, settled: str) -> None:
+    said = bench.expect(settled, "DaemonSetReady", "True DaemonSetReady")
+    assert said.message == "1 of 1 nodes run a ready pod"
+    status = bench.pool(settled)["status"]
+    assert (status["desiredNumberScheduled"], status["numberReady"]) == (1, 1)
+    assert bench.conditions(settled)["Ready"]["message"]
+
+
+@condition("DaemonSetReady", "DaemonSetProgressing")
+@condition("Ready", "NotAllReady")
+def test_quota_that_rejects_the_pods_shows_as_a_rollout_and_stops_no_later_step(
+    bench: benches.Bench, crowd: tuple[str, ...]
+) -> None:
+    bench.make_at(
+        f"{objects.NAMESPACED}/resourcequotas",
+        {"metadata": {"name": "no-more-pods"}, "spec": {"hard": {"pods": "0"}}},
+    )
+    bench.wait(
+        "the quota is in force",
+        lambda: bench.cluster.call("GET", f"{objects.NAMESPACED}/resourcequotas/no-more-pods")["status"].get("hard"),
+    )
+    name, _ = bench.new_pool(*crowd[:2])
+    bench.run(name)
+    bench.wait(
+        "the DaemonSet notes that no pod is admitted",
+        lambda: bench.cluster.all("Event", fields=f"involvedObject.name={name}-nova-compute,reason=FailedCreate"),
+    )
+    said = bench.expect(name, "DaemonSetReady", "False DaemonSetProgressing")
+    assert said.message == "Waiting for the nova-compute DaemonSet: 0 of 2 nodes run a ready pod"
+    status = bench.pool(name)["status"]
+    assert (status["desiredNumberScheduled"], status.get("numberReady", 0)) == (2, 0)
+    assert "installedImage" not in status
+    assert cluster.verdict(bench.pool(name), "AggregatesReady").startswith("True")
+    assert cluster.verdict(bench.pool(name), "ServicesReady") == "False WaitingForServices"
+    bench.cluster.remove(f"{objects.NAMESPACED}/resourcequotas/no-more-pods")
+    bench.wait("the pods run", lambda: [cluster.is_ready(pod) for pod in bench.cluster.pods(name)] == [True, True])
+    said = bench.expect(name, "DaemonSetReady", "True DaemonSetReady")
+    assert said.message == "2 of 2 nodes run a ready pod"
+
+
+@condition("DaemonSetReady", "DaemonSetError")
+def test_daemon_set_of_somebody_else_is_left_alone(bench: benches.Bench) -> None:
+    name, _ = bench.new_pool()
+    labels = {"of": "somebody-else"}
+    foreign = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": f"{name}-nova-compute", "namespace": cluster.NAMESPACE},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"nodeSelector": {"no": "node"}, "containers": [{"name": "other", "image": "other"}]},
+            },
+        },
+    }
+    bench.make(foreign)
+    said = bench.expect(name, "DaemonSetReady", "False DaemonSetError")
+    assert f"DaemonSet {cluster.NAMESPACE}/{name}-nova-compute belongs to somebody else" in said.message
+    assert said.look == 30
+    assert bench.cluster.read("DaemonSet", f"{name}-nova-compute")["spec"]["selector"] == {"matchLabels": labels}
+    assert "AggregatesReady" not in bench.conditions(name)
+    bench.cluster.delete("DaemonSet", f"{name}-nova-compute")
+    bench.expect(name, "DaemonSetReady", "True DaemonSetReady")
+
+
+@condition("DaemonSetReady", "DaemonSetError")
+def test_daemon_set_that_may_not_be_written_is_a_failure_with_its_http_status(
+    bench: benches.Bench, settled: str
+) -> None:
+    account = bench.account("without-daemon-sets", "daemonsets:patch")
+    bench.set_spec(settled, {"updateStrategy": {"type": "OnDelete"}})
+    said = bench.expect(settled, "DaemonSetReady", "False DaemonSetError", kubeconfig=account)
+    assert f"daemonsets/{settled}-nova-compute: HTTP 403" in said.message
+    assert said.look == 30
+    bench.expect(settled, "Ready", "True AllReady")
+    strategy = bench.cluster.read("DaemonSet", f"{settled}-nova-compute")["spec"]["updateStrategy"]
+    assert strategy == {"type": "OnDelete"}
