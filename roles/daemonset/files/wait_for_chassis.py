@@ -50,9 +50,11 @@ def external_ids(path: str) -> dict[str, str]:
                 answer = {"id": message["id"], "result": message["params"], "error": None}
                 connection.sendall(json.dumps(answer).encode())
             elif message.get("id") == 1:
-                if message.get("error"):
-                    raise ValueError(f"the database refused the query: {message['error']}")
-                return {key: value for row in message["result"][0]["rows"] for key, value in row["external_ids"][1]}
+                selected = (message.get("result") or [{}])[0]
+                refusal = message.get("error") or selected.get("error")
+                if refusal:
+                    raise ValueError(f"the database refused the query: {refusal}")
+                return {key: value for row in selected["rows"] for key, value in row["external_ids"][1]}
     raise ConnectionError("the database did not answer")
 
 
@@ -62,8 +64,10 @@ def main(path: str = SOCKET) -> None:
         try:
             system_id = external_ids(path).get("system-id")
             state = f"chassis {system_id} is registered" if system_id else "waiting: the chassis has no system-id yet"
-        except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        except (OSError, ValueError) as error:
             system_id, state = None, f"waiting: {path}: {error}"
+        except (AttributeError, KeyError, IndexError, TypeError):
+            system_id, state = None, f"waiting: {path}: the answer is none of an Open vSwitch database"
         if state != said:
             print(state, flush=True)
             said = state
