@@ -28,6 +28,7 @@ _KINDS = {
     "Event": ("/api/v1", "events", True),
     "Pod": ("/api/v1", "pods", True),
     "Secret": ("/api/v1", "secrets", True),
+    "Service": ("/api/v1", "services", True),
     "DaemonSet": ("/apis/apps/v1", "daemonsets", True),
     "ControllerRevision": ("/apis/apps/v1", "controllerrevisions", True),
     "Deployment": ("/apis/apps/v1", "deployments", True),
@@ -123,6 +124,20 @@ class Cluster:
             for owner in item["metadata"].get("ownerReferences") or ()
             if owner["kind"] == "NovaCompute" and owner["name"] == pool
         )
+
+    def versions(self) -> dict[str, str]:
+        """The resourceVersion of every object of the namespace, of whatever kind, by its path."""
+        groups = self._call("GET", "/apis")["groups"]
+        bases = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
+        found: dict[str, str] = {}
+        for base in bases:
+            for resource in self._call("GET", base)["resources"]:
+                if not resource["namespaced"] or "/" in resource["name"] or "list" not in resource["verbs"]:
+                    continue
+                path = f"{base}/namespaces/{NAMESPACE}/{resource['name']}"
+                for item in self._call("GET", path)["items"]:
+                    found[f"{path}/{item['metadata']['name']}"] = item["metadata"]["resourceVersion"]
+        return found
 
     def _call(
         self,

@@ -17,7 +17,8 @@ if str(LAB_FOLDER) not in sys.path:
 from e2e.world import cloud, cluster  # noqa: E402
 from novalab import bringup  # noqa: E402 - the lab's folder is known only now
 from novalab import lab as labs  # noqa: E402
-from novalab.openstack import installation, settings  # noqa: E402
+from novalab.kubernetes import control_plane  # noqa: E402
+from novalab.openstack import faults, installation, settings  # noqa: E402
 
 NOVA = settings.NOVA
 NODES = labs.COMPUTE_NODES
@@ -65,21 +66,46 @@ class Stand:
 
     def host_mappings(self) -> set[str]:
         """The hosts that are mapped into a cell, from the table that ``nova-manage cell_v2 list_hosts`` prints."""
+        return set(self.sql("nova_api", "SELECT host FROM host_mappings"))
+
+    def sql(self, database: str, statement: str) -> list[str]:
+        """The rows of a statement in one of OpenStack's databases, their columns set apart by ``|``."""
         openstack = settings.Cloud(self.lab)
         folder = installation.postgresql_bin()
         assert folder is not None, "PostgreSQL is not installed, though the lab runs on it"
         done = subprocess.run(
-            [folder / "psql", "--no-psqlrc", "--tuples-only", "--no-align", "--command=SELECT host FROM host_mappings"],
+            [folder / "psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", f"--command={statement}"],
             env={
                 "PGHOST": "127.0.0.1",
                 "PGPORT": str(self.lab.port("postgresql")),
                 "PGUSER": settings.DATABASE_USER,
                 "PGPASSWORD": openstack.passwords.database,
-                "PGDATABASE": "nova_api",
+                "PGDATABASE": database,
             },
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"the host mappings cannot be read: {done.stderr}"
-        return set(done.stdout.split())
+        assert done.returncode == 0, f"{database}: {statement}: {done.stderr}"
+        return done.stdout.splitlines()
+
+    # --- what was asked of the servers
+
+    def audit_log(self) -> pathlib.Path:
+        """Every write that the API server answered. Raises AssertionError for a cluster that keeps no such log."""
+        path = control_plane.audit_log(self.lab)
+        assert path.exists(), f"{path} is missing: these tests need the lab's own cluster"
+        return path
+
+    def access_logs(self, application: str) -> list[pathlib.Path]:
+        """What the pods of a web application (``controlplane-nova``, ``placement``) log, one file for each pod."""
+        return sorted((self.lab.logs / "pods").glob(f"{labs.NAMESPACE}_{application}-*/*.log"))
+
+    def stop_part(self, name: str) -> None:
+        """Stop a part of OpenStack, such as ``nova-api``; see the lab's faults."""
+        faults.stop(self.lab, name)
+
+    def start_stopped_parts(self) -> None:
+        """End every trouble that :meth:`stop_part` has made."""
+        for name in faults.stopped(self.lab):
+            faults.start(self.lab, name)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the end-to-end tests: the lab of $KUBECONFIG, an operator with shortened poll times, a world per test."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import re
+from collections.abc import Generator, Iterator
+
+import pytest
+from e2e.world import operator_process, pools, stand, waiting
+from e2e.world import world as worlds
+
+#: The specification's poll times, from ten seconds to a minute, become two to twelve seconds.
+POLL_SCALE = 0.2
+
+
+@pytest.fixture(scope="session")
+def the_stand() -> stand.Stand:
+    """The running lab of this shell, with the CRD of this tree."""
+    kubeconfig = os.environ.get("KUBECONFIG", "")
+    found = stand.Stand.find(os.environ.get("LAB", ""))
+    if found is None or str(found.lab.kubeconfig) != kubeconfig:
+        pytest.fail('no lab is in this shell: eval "$(lab/lab.py env)" after lab/lab.py up', pytrace=False)
+    pools.install_crd(found.cluster)
+    waiting.wait_for("the CRD is served", lambda: pools.is_served(found.cluster), seconds=60)
+    return found
+
+
+@pytest.fixture(scope="session")
+def flavor(the_stand: stand.Stand) -> Iterator[str]:
+    """The id of the guide's flavor."""
+    made = the_stand.cloud.create_flavor("e2e.nano")
+    yield made
+    the_stand.cloud.delete_flavor(made)
+
+
+@pytest.fixture(scope="session")
+def image(the_stand: stand.Stand) -> Iterator[str]:
+    """The id of an image that a server of the fake driver boots from."""
+    made = the_stand.cloud.create_image("e2e-image", bytes(2**20))
+    yield made
+    the_stand.cloud.delete_image(made)
+
+
+@pytest.fixture(scope="session")
+def log_folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Where the operators of all tests log."""
+    return tmp_path_factory.mktemp("operator")
+
+
+@pytest.fixture(scope="session")
+def open_world(the_stand: stand.Stand, flavor: str, image: str, log_folder: pathlib.Path) -> worlds.Opener:
+    """Opens a world whose operator does not run yet, in a Nova that knows no compute."""
+
+    @contextlib.contextmanager
+    def opened(name: str) -> Iterator[worlds.World]:
+        assert the_stand.cloud.services() == {}, "an earlier test left compute services behind"
+        assert the_stand.cloud.aggregates() == {}, "an earlier test left aggregates behind"
+        operator = operator_process.OperatorProcess(the_stand, log_folder / f"{name}.log", poll_scale=POLL_SCALE)
+        world = worlds.World(the_stand, operator, flavor=flavor, image=image)
+        try:
+            yield world
+        finally:
+            # Whatever the test has met: the next one begins with an empty Nova.
+            try:
+                world.clean_up()
+            finally:
+                operator.stop()
+        world.expect_kept_promises()
+
+    return opened
+
+
+@pytest.fixture
+def idle_world(request: pytest.FixtureRequest, open_world: worlds.Opener) -> Iterator[worlds.World]:
+    """A world whose operator does not run yet."""
+    with open_world(re.sub(r"\W+", "-", request.node.name)[:100]) as world:
+        yield world
+
+
+@pytest.fixture
+def world(idle_world: worlds.World) -> worlds.World:
+    """A world with a running operator."""
+    idle_world.operator.start()
+    return idle_world
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a failure what the pools, Nova and the operator looked like at that moment."""
+    report = yield
+    known = getattr(item, "funcargs", {}).get("idle_world")
+    if report.failed and isinstance(known, worlds.World):
+        report.sections.append(("what there was", known.evidence()))
+    return report
