@@ -13,10 +13,12 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, violations, vocabulary
 
 Options = dict[str, dict[str, str]]
 FILE: Final = "compute-pool.conf"
+EXTRA_CONFIG: Final = "spec.extraConfig"
+_MOST_OF_COMMENT: Final = 200
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,7 @@ class OwnedKey:
     impact: str = ""
 
 
-def _rejected(section: str, key: str, source: str, impact: str = "") -> OwnedKey:
+def _rejected(section: str, key: str, source: str, impact: str) -> OwnedKey:
     return OwnedKey(section=section, key=key, rejected=True, source=source, impact=impact)
 
 
@@ -41,23 +43,58 @@ def _reported(key: str, field: str) -> OwnedKey:
 _HOST_IP: Final = "from status.hostIP"
 _NOVA_MOUNT: Final = "the /var/lib/nova host mount"
 _COMPUTED: Final = "operator-computed"
+# What goes wrong when the pod's own value is not the one in force.
+_LOST_STATE: Final = "what nova-compute writes elsewhere is gone with its container"
+_PLAIN_MIGRATION: Final = "live migration would leave libvirt TLS"
 
 OWNED_KEYS: Final = (
-    _rejected("DEFAULT", "host", "the node name, OS_DEFAULT__HOST from spec.nodeName"),
-    _rejected("DEFAULT", "my_ip", f"OS_DEFAULT__MY_IP {_HOST_IP}"),
-    _rejected("DEFAULT", "transport_url", "OS_DEFAULT__TRANSPORT_URL from the compute contract"),
-    _rejected("DEFAULT", "state_path", _NOVA_MOUNT),
-    _rejected("oslo_concurrency", "lock_path", _NOVA_MOUNT),
-    _rejected("libvirt", "connection_uri", "the /run/libvirt host mount"),
-    _rejected("libvirt", "live_migration_scheme", _COMPUTED),
-    _rejected("libvirt", "live_migration_with_native_tls", _COMPUTED),
-    _rejected("libvirt", "live_migration_uri", _COMPUTED),
-    _rejected("libvirt", "live_migration_tunnelled", _COMPUTED),
-    _rejected("libvirt", "live_migration_inbound_addr", f"OS_LIBVIRT__LIVE_MIGRATION_INBOUND_ADDR {_HOST_IP}"),
-    _rejected("os_vif_ovs", "ovsdb_connection", "the /run/openvswitch host mount"),
-    _rejected("vnc", "server_proxyclient_address", f"OS_VNC__SERVER_PROXYCLIENT_ADDRESS {_HOST_IP}"),
+    _rejected(
+        "DEFAULT",
+        "host",
+        "the node name, OS_DEFAULT__HOST from spec.nodeName",
+        "the compute service would not register under its node's name",
+    ),
+    _rejected("DEFAULT", "my_ip", f"OS_DEFAULT__MY_IP {_HOST_IP}", "every node of the pool would claim one address"),
+    _rejected(
+        "DEFAULT",
+        "transport_url",
+        "OS_DEFAULT__TRANSPORT_URL from the compute contract",
+        "nova-compute would leave the message bus of its cell",
+    ),
+    _rejected("DEFAULT", "state_path", _NOVA_MOUNT, _LOST_STATE),
+    _rejected("oslo_concurrency", "lock_path", _NOVA_MOUNT, _LOST_STATE),
+    _rejected(
+        "libvirt", "connection_uri", "the /run/libvirt host mount", "nova-compute would not reach its node's libvirtd"
+    ),
+    _rejected("libvirt", "live_migration_scheme", _COMPUTED, _PLAIN_MIGRATION),
+    _rejected("libvirt", "live_migration_with_native_tls", _COMPUTED, _PLAIN_MIGRATION),
+    _rejected("libvirt", "live_migration_uri", _COMPUTED, _PLAIN_MIGRATION),
+    _rejected("libvirt", "live_migration_tunnelled", _COMPUTED, _PLAIN_MIGRATION),
+    _rejected(
+        "libvirt",
+        "live_migration_inbound_addr",
+        f"OS_LIBVIRT__LIVE_MIGRATION_INBOUND_ADDR {_HOST_IP}",
+        "every node of the pool would name one address to migrate to",
+    ),
+    _rejected(
+        "os_vif_ovs",
+        "ovsdb_connection",
+        "the /run/openvswitch host mount",
+        "no port would be plugged into its node's Open vSwitch",
+    ),
+    _rejected(
+        "vnc",
+        "server_proxyclient_address",
+        f"OS_VNC__SERVER_PROXYCLIENT_ADDRESS {_HOST_IP}",
+        "the console proxy would dial one address for every node of the pool",
+    ),
     *(
-        _rejected(section, "password", f"OS_{section.upper()}__PASSWORD from the compute contract")
+        _rejected(
+            section,
+            "password",
+            f"OS_{section.upper()}__PASSWORD from the compute contract",
+            "the service user's password would stand in a ConfigMap",
+        )
         for section in ("keystone_authtoken", "service_user", "placement", "neutron", "cinder")
     ),
     _reported("virt_type", "virtType"),
@@ -69,8 +106,11 @@ OWNED_KEYS: Final = (
 _OWNED: Final = {(owned.section, owned.key): owned for owned in OWNED_KEYS}
 
 
-def _owned(section: str, key: str) -> OwnedKey | None:
-    """The owned key that Nova would read here: oslo.config ignores the case of every section but DEFAULT."""
+def owned(section: str, key: str) -> OwnedKey | None:
+    """The owned key that Nova would read here: oslo.config ignores the case of every section but DEFAULT.
+
+    It minds the case of keys: ``[DEFAULT] HOST`` is read by nobody, so it is no owned key but an unknown option.
+    """
     return _OWNED.get((section if section == "DEFAULT" else section.lower(), key))
 
 
@@ -106,7 +146,9 @@ def options(spec: Mapping[str, Any]) -> Options:
     merged = default_options(spec.get("libvirt") or {})
     for section, keys in (spec.get("extraConfig") or {}).items():
         for key, value in keys.items():
-            _refuse_unusable(section, key, value)
+            problem = unusable_section(section) or unusable_option(section, key, value)
+            if problem is not None:
+                raise ValueError(f"{violations.key(EXTRA_CONFIG, section, key)}: {problem.body}")
             if not _is_rejected(section, key):
                 merged.setdefault(section, {})[key] = value
     return {section: dict(sorted(merged[section].items(), key=_bytes)) for section in sorted(merged, key=_utf8)}
@@ -121,24 +163,51 @@ def _bytes(item: tuple[str, str]) -> bytes:
 
 
 def _is_rejected(section: str, key: str) -> bool:
-    owned = _owned(section, key)
-    return owned is not None and owned.rejected
+    known = owned(section, key)
+    return known is not None and known.rejected
 
 
-def _refuse_unusable(section: str, key: str, value: str) -> None:
-    field = f"spec.extraConfig[{section}][{key}]"
-    if not section or not key:
-        raise ValueError(f"{field}: an empty section or key cannot be rendered")
-    for part in (section, key, value):
-        if "\n" in part or "\r" in part:
-            raise ValueError(f"{field}: extraConfig {section!r} {key!r} must not contain a newline or carriage return")
-    if (
-        set(section) & set("[]")
-        or set(key) & set("=:[")
-        or key.startswith(("#", ";"))
-        or (section, key) != (section.strip(), key.strip())
-    ):
-        raise ValueError(f"{field}: the section or key would not be read back as written")
+def unusable_section(section: str) -> violations.Violation | None:
+    """Why a section's name would break the file or be read as something else, or None."""
+    field = violations.key(EXTRA_CONFIG, section)
+    if not section:
+        return violations.required(field, "the name of a section must not be empty")
+    if _has_line_end(section):
+        return violations.forbidden(field, _NO_LINE_END.format("section"))
+    if set(section) & set("[]") or section != section.strip():
+        return violations.invalid(field, section, "the section would not be read back as written")
+    return None
+
+
+def unusable_option(section: str, key: str, value: str) -> violations.Violation | None:
+    """Why a key or its value would break the file or be read as something else, or None. Never shows the value."""
+    field = violations.key(EXTRA_CONFIG, section, key)
+    if not key:
+        return violations.required(field, "the name of an option must not be empty")
+    for part, text in (("key", key), ("value", value)):
+        if _has_line_end(text):
+            return violations.forbidden(field, _NO_LINE_END.format(part))
+    if set(key) & set("=:[") or key.startswith(("#", ";")) or key != key.strip():
+        return violations.invalid(field, key, "the option would not be read back as written")
+    return None
+
+
+_NO_LINE_END: Final = "extraConfig {} must not contain a newline or carriage return"
+
+
+def _has_line_end(text: str) -> bool:
+    return "\n" in text or "\r" in text
+
+
+def rendered_size(spec: Mapping[str, Any]) -> int:
+    """How many bytes compute-pool.conf takes at most for a spec; what cannot be rendered counts as it stands."""
+    merged = default_options(spec.get("libvirt") or {})
+    for section, keys in (spec.get("extraConfig") or {}).items():
+        merged.setdefault(section, {}).update(keys)
+    # A section is "[name]" between two line ends, an option "key = value" and one; the comment on top is shorter.
+    sections = sum(len(_utf8(section)) + 4 for section in merged)
+    options = sum(len(_utf8(key)) + len(_utf8(value)) + 4 for keys in merged.values() for key, value in keys.items())
+    return _MOST_OF_COMMENT + sections + options
 
 
 def check_rendered(text: str, wanted: Options) -> None:
@@ -223,10 +292,10 @@ def judge_rendered(config_map: str) -> dict[str, Any]:
 def judge_extra_config(extra: Mapping[str, Mapping[str, str]] | None) -> dict[str, Any]:
     """The ExtraConfigHealthy outcome of spec.extraConfig."""
     overridden = [
-        f"[{section}] {key} ({owned.source})"
+        f"[{section}] {key} ({known.source})"
         for section, keys in sorted((extra or {}).items())
         for key in sorted(keys)
-        if (owned := _owned(section, key))
+        if (known := owned(section, key))
     ]
     if overridden:
         return conditions.outcome(
