@@ -23,6 +23,12 @@ NOVA = "conditions-nova"
 USER_SECRET = "conditions-user"
 CONTRACT = f"{NOVA}-compute-config"
 
+#: The node of the settled pool; tests that need another real compute take OTHER_NODE.
+NODE = "compute-1"
+OTHER_NODE = "compute-2"
+#: More than a message names.
+CROWD = tuple(f"crowd-{number:02}" for number in range(1, 24))
+
 _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 #: How long anything may take on a busy machine.
@@ -240,6 +246,13 @@ class Bench:
             self.cloud._compute("DELETE", f"/os-services/{service['id']}")
 
     # --- Nova behind the operator's back
+
+    def drop_server(self, server: str) -> None:
+        """Delete a server, and return when Nova lists it no more."""
+        self.cloud.delete_server(server)
+        self.wait(
+            "the server is gone", lambda: [row["id"] for row in self.cloud.servers()], lambda ids: server not in ids
+        )
 
     def make_aggregate(self, name: str, zone: str | None, metadata: Mapping[str, str] | None = None) -> None:
         """Create an aggregate as a person would, until the test ends."""

@@ -11,12 +11,6 @@ from e2e.conditions import bench as benches
 from e2e.conditions import objects
 from e2e.world import stand
 
-#: The node of the settled pool; tests that need another real compute take OTHER_NODE.
-NODE = "compute-1"
-OTHER_NODE = "compute-2"
-#: More than a message names.
-CROWD = tuple(f"crowd-{number:02}" for number in range(1, 24))
-
 
 @pytest.fixture(scope="package")
 def the_bench(the_stand: stand.Stand, tmp_path_factory: pytest.TempPathFactory) -> Iterator[benches.Bench]:
@@ -52,9 +46,9 @@ def bench(
 
 @pytest.fixture(scope="package")
 def the_settled_pool(the_bench: benches.Bench, own_nova: benches.OwnNova) -> Iterator[str]:
-    name, _ = the_bench.new_pool(NODE)
+    name, _ = the_bench.new_pool(benches.NODE)
     undo = the_bench.undo.pop_all()
-    the_bench.settle(name, NODE)
+    the_bench.settle(name, benches.NODE)
     yield name
     the_bench.undo = undo
     the_bench.end_test()
@@ -63,7 +57,7 @@ def the_settled_pool(the_bench: benches.Bench, own_nova: benches.OwnNova) -> Ite
 @pytest.fixture
 def settled(bench: benches.Bench, the_settled_pool: str) -> str:
     """A pool that is Ready, with a real nova-compute on NODE."""
-    bench.settle(the_settled_pool, NODE)
+    bench.settle(the_settled_pool, benches.NODE)
     bench.saw = set()
     return the_settled_pool
 
@@ -78,8 +72,8 @@ def interposed(bench: benches.Bench) -> pathlib.Path:
 @pytest.fixture(scope="package")
 def crowd(the_bench: benches.Bench) -> Iterator[tuple[str, ...]]:
     """Nodes without anything behind them, more than a message names."""
-    for name in CROWD:
+    for name in benches.CROWD:
         the_bench.cluster.create(objects.fake_node(name, {"topology.kubernetes.io/zone": "az1"}))
-    yield CROWD
-    for name in CROWD:
+    yield benches.CROWD
+    for name in benches.CROWD:
         the_bench.cluster.delete("Node", name)

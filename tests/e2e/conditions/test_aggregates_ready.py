@@ -8,9 +8,9 @@ import pathlib
 import pytest
 from e2e.conditions import bench as benches
 from e2e.conditions import interposer
-from e2e.conditions.conftest import NODE
 from e2e.world import cluster
 
+NODE = benches.NODE
 condition = pytest.mark.condition
 event = pytest.mark.event
 

@@ -219,3 +219,15 @@ def test_message_says_how_the_job_stands(found: objects.Data | None, said: str) 
 
 def test_message_says_why_there_is_no_job() -> None:
     assert discovery.describe(None, waits_for="the Nova API Deployment mounts no config").endswith("mounts no config")
+
+
+# --- whose
+
+
+@pytest.mark.parametrize(
+    ("owners", "owned"), [([{"kind": "Nova", "uid": "u1"}], True), ([{"uid": "u2"}], False), ([], False)]
+)
+def test_job_is_the_novas_only_by_its_uid(owners: list[objects.Data], *, owned: bool) -> None:
+    found = job()
+    found["metadata"]["ownerReferences"] = owners
+    assert discovery.is_owned(found, NOVA) is owned

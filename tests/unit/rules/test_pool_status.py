@@ -124,3 +124,25 @@ def test_pool_whose_nova_is_gone_may_go_with_its_nodes() -> None:
 )
 def test_nova_that_is_merely_not_ready_holds_the_deletion(reason: str) -> None:
     assert not status.may_release(DELETING, [], [conditions.outcome("NovaReady", reason, "")])
+
+
+# --- overridden owned keys
+
+
+def overridden(message: str, verdict: str = "False") -> objects.Data:
+    return {"conditions": [{"type": "ExtraConfigHealthy", "status": verdict, "message": message}]}
+
+
+def test_override_is_new_until_the_status_says_it() -> None:
+    assert status.new_override({}, overridden("[libvirt] virt_type")) == "[libvirt] virt_type"
+    assert status.new_override(overridden("[libvirt] virt_type"), overridden("[libvirt] virt_type")) == ""
+
+
+def test_override_of_another_key_is_new_again() -> None:
+    assert (
+        status.new_override(overridden("[libvirt] virt_type"), overridden("[libvirt] cpu_mode")) == "[libvirt] cpu_mode"
+    )
+
+
+def test_override_that_is_taken_back_is_no_news() -> None:
+    assert status.new_override(overridden("[libvirt] virt_type"), overridden("none", "True")) == ""

@@ -15,7 +15,7 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Creates the Job from the live Nova API Deployment, and replaces a finished one while a host stays unmapped. The last
     one removes itself five minutes after its end.
-  - Every pool of the Nova shares the Job.
+  - Every pool of the Nova shares the Job. One of its name that does not belong to the Nova is left alone, and an error.
   - A call that fails is returned in RV(errors), because the other nodes of the pool go on.
 extends_documentation_fragment: c5c3.nova.cluster
 options:
@@ -86,6 +86,8 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
     cluster, nova, pool = task.cluster(), task.params["nova"], task.params["pool"]
     name, namespace = discovery.job_name(nova["name"]), nova["namespace"]
     job = cluster.find("Job", name, namespace)
+    if job is not None:
+        _refuse_foreign(job, nova)
     step = discovery.decide(
         job,
         now=dt.datetime.now(dt.UTC).isoformat(),
@@ -119,13 +121,27 @@ def _create(task: entry.Task, body: dict[str, Any]) -> dict[str, Any]:
     except errors.CallError as error:
         if error.status != 409:
             raise
-        return cluster.get("Job", metadata["name"], metadata["namespace"])
+        there = cluster.get("Job", metadata["name"], metadata["namespace"])
+        _refuse_foreign(there, task.params["nova"])
+        return there
     if not task.check_mode:
         hosts = ", ".join(task.params["unmapped"])
         cluster.record_event(
             task.params["pool"], "Normal", "HostDiscoveryStarted", f"Started {metadata['name']} for hosts: {hosts}"
         )
     return job
+
+
+def _refuse_foreign(job: dict[str, Any], nova: dict[str, Any]) -> None:
+    """Raise a CallError for a Job that somebody else made under the name."""
+    if not discovery.is_owned(job, nova):
+        metadata = job["metadata"]
+        raise errors.CallError(
+            system="kubernetes",
+            call=f"Job {metadata['namespace']}/{metadata['name']}",
+            detail=f"it does not belong to the Nova {nova['name']}: rename it, or remove it",
+            kind="Job",
+        )
 
 
 def main() -> None:

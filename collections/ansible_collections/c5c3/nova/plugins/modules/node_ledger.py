@@ -62,7 +62,6 @@ outcome:
   type: dict
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
@@ -89,19 +88,9 @@ def run(task: entry.Task) -> dict[str, Any]:
         "annotated": [
             metadata["name"] for metadata in listed if traits.ANNOTATION in (metadata.get("annotations") or {})
         ],
-        "siblings": [_trimmed(sibling) for sibling in phases.siblings(pool, pools)],
+        "siblings": [phases.trimmed(sibling) for sibling in phases.siblings(pool, pools)],
         "outcome": phases.judge(ledger),
     }
-
-
-def _trimmed(pool: Mapping[str, Any]) -> dict[str, Any]:
-    """What later steps read of a sibling: a pool of a thousand nodes need not travel with all its managed fields."""
-    metadata = {
-        key: pool["metadata"][key]
-        for key in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "finalizers")
-        if key in pool["metadata"]
-    }
-    return {"metadata": metadata, "spec": pool["spec"], "status": pool.get("status", {})}
 
 
 def main() -> None:

@@ -17,6 +17,8 @@ description:
     differs.
   - With O(outcomes) it writes what a pass found; without, nothing but the ledger and
     O(fields), ahead of the first effect that relies on them.
+  - Records the event ExtraConfigOwnedKeyOverride when it writes that C(spec.extraConfig) overrides owned keys, and did
+    not say so of the same keys before.
 extends_documentation_fragment: c5c3.nova.cluster
 options:
   pool:
@@ -96,6 +98,9 @@ def run(task: entry.Task) -> dict[str, Any]:
         if error.status not in (404, 409):
             raise
         return {"pool": pool, "superseded": True}
+    message = rules.new_override(before, after)
+    if message and not task.check_mode:
+        task.cluster().record_event(pool, "Warning", "ExtraConfigOwnedKeyOverride", message)
     return {"changed": True, "pool": {**written, "status": after}, "superseded": False, "diff": diff}
 
 

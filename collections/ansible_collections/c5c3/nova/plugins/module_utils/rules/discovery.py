@@ -58,6 +58,11 @@ def job_name(nova: str) -> str:
     return f"{nova[:cut].rstrip('-.')}-{digest}-{_SUFFIX}"
 
 
+def is_owned(found: Mapping[str, Any], nova: Mapping[str, Any]) -> bool:
+    """Whether the Job belongs to the Nova, and so to its pools; any other of that name is left alone."""
+    return any(reference.get("uid") == nova["uid"] for reference in found["metadata"].get("ownerReferences", []))
+
+
 def finished(job: Mapping[str, Any]) -> tuple[str, str] | None:
     """(``"Complete"`` or ``"Failed"``, when: RFC 3339), or None while the Job runs."""
     for condition in job.get("status", {}).get("conditions", []):

@@ -72,6 +72,16 @@ def siblings(pool: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> lis
     ]
 
 
+def trimmed(pool: Mapping[str, Any]) -> dict[str, Any]:
+    """What later steps read of a sibling: a pool of a thousand nodes need not travel with all its managed fields."""
+    metadata = {
+        key: pool["metadata"][key]
+        for key in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "finalizers")
+        if key in pool["metadata"]
+    }
+    return {"metadata": metadata, "spec": pool["spec"], "status": pool.get("status", {})}
+
+
 def rivals(pool: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> list[Pool]:
     """The pools that may hold a node of this one: same Nova, same cluster. Others never conflict."""
     return [pool_of(other) for other in siblings(pool, pools) if same_cluster(pool, other)]

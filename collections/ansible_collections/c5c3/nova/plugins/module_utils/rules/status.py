@@ -34,6 +34,19 @@ def _trimmed(status: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in status.items() if value not in (None, [], "")}
 
 
+def new_override(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """What the status says now, and did not say before, of overridden owned keys; empty where that is nothing."""
+    said, says = _override(before), _override(after)
+    return says if says != said else ""
+
+
+def _override(status: Mapping[str, Any]) -> str:
+    for condition in status.get("conditions", []):
+        if condition["type"] == conditions.EXTRA_CONFIG and condition["status"] == "False":
+            return str(condition["message"])
+    return ""
+
+
 def next_look(outcomes: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]], scale: float = 1.0) -> float:
     """Seconds until the next pass: the shortest that any step asked for, 60 when none did, times ``scale``."""
     looks = [outcome.get("look") for outcome in outcomes]
