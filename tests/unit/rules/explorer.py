@@ -501,20 +501,25 @@ def failures(world: World, index: int) -> list[str]:
 def starts(nodes: int) -> Iterator[tuple[World, int]]:
     """Where to begin, and how many events that counts for, so that the rare beginnings are looked at too.
 
-    One pool at rest, without and with a server; a node that both hold after a stale read; two pools; nothing at all.
+    A pool at rest with a server; a conflict at rest; a node that both hold after a stale read; two pools; nothing.
     """
     empty = World(pools=(Pool(), Pool()), nodes=tuple(Node(f"node-{number + 1}") for number in range(nodes)))
     both = empty._replace(pools=(Pool(life=LIVE), Pool(life=LIVE)))
     for label in LABELS:
-        labelled = tuple(node._replace(labels=frozenset({label})) for node in both.nodes)
-        following: World | None = both._replace(nodes=labelled)
-        while following is not None:
-            settled, following = following, undisturbed(following)
-        yield settled, 2
-        yield with_node(settled, "node-1", servers=True), 2
+        yield with_node(at_rest(both, {label}), "node-1", servers=True), 2
+    yield at_rest(both, set(LABELS)), 3
     yield doubly_held(both), 4
     yield both, 2
     yield empty, 0
+
+
+def at_rest(both: World, labels: set[str]) -> World:
+    """What two pools make of nodes with these labels."""
+    nodes = tuple(node._replace(labels=frozenset(labels)) for node in both.nodes)
+    following: World | None = both._replace(nodes=nodes)
+    while following is not None:
+        settled, following = following, undisturbed(following)
+    return settled
 
 
 def doubly_held(both: World) -> World:
