@@ -43,7 +43,7 @@ def hypervisor(name: str, **spec: Any) -> dict[str, Any]:
 
 def refusal(act: Callable[[], Any]) -> str:
     """The API server's complaint about what must not pass."""
-    with pytest.raises(AssertionError, match="Invalid|invalid|Unsupported") as refused:
+    with pytest.raises(AssertionError, match=r"Invalid|invalid|Unsupported") as refused:
         act()
     return str(refused.value)
 

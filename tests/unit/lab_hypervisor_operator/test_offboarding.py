@@ -45,8 +45,13 @@ def test_taint_has_no_value_and_keeps_others(site: memory.Site) -> None:
     assert site.node["spec"]["taints"] == [{"key": "other", "effect": "NoSchedule"}, TAINT]
 
 
-def test_taint_waits_for_the_eviction(site: memory.Site) -> None:
-    site.condition("Evicting", "True", "Running")
+@pytest.mark.parametrize("begun", [True, False])
+def test_taint_waits_for_the_eviction(site: memory.Site, begun: bool) -> None:  # noqa: FBT001
+    item = site.hypervisor
+    conditions.drop(item["status"], "Evicting")
+    site.cluster.put(item)
+    if begun:
+        site.condition("Evicting", "True", "Running")
     tainted(site)
     assert not tolerations.is_tainted(site.node)
 

@@ -118,6 +118,13 @@ def test_foreign_trait_is_unseen_then_recorded_then_removed(site: memory.Site) -
     assert len(site.cloud.asked("set_provider_traits")) == 3
 
 
+def test_recorded_trait_that_somebody_took_off_the_provider_does_not_come_back(site: memory.Site) -> None:
+    site.registered(traits=["COMPUTE_NODE", "CUSTOM_A"])
+    site.spec(customTraits=["CUSTOM_A", "CUSTOM_B"])
+    look(site)
+    assert site.cloud.traits == ["COMPUTE_NODE", "CUSTOM_B"]
+
+
 @pytest.mark.parametrize(
     "listed", [["CUSTOM_B", "CUSTOM_A"], ["CUSTOM_A", "CUSTOM_B", "CUSTOM_B"], ["COMPUTE_NODE", "CUSTOM_A", "CUSTOM_B"]]
 )
