@@ -76,14 +76,18 @@ def run(task: entry.Task) -> dict[str, Any]:
     try:
         placement = nova_client.open_placement(cluster, task.params["nova"])
     except errors.CallError as error:
-        return {"created": [], "errors": [error.as_data()]}
+        return {"created": [], "errors": [{**error.as_data(), "kind": error.kind or "Token"}]}
     for name in names:
         try:
             if placement.create_trait(name):
                 created.append(name)
                 cluster.record_event(task.params["pool"], "Normal", "TraitCreated", f"Created the trait {name}")
         except errors.CallError as error:
-            return {"changed": bool(created), "created": created, "errors": [{"trait": name, **error.as_data()}]}
+            return {
+                "changed": bool(created),
+                "created": created,
+                "errors": [{"trait": name, **error.as_data(), "kind": "Trait"}],
+            }
     return {"changed": bool(created), "created": created, "errors": []}
 
 

@@ -86,12 +86,16 @@ def run(task: entry.Task) -> dict[str, Any]:
         try:
             placement = nova_client.open_placement(cluster, task.params["nova"])
         except errors.CallError as error:
-            return {"changed": bool(keep), "dropped": dropped, "errors": [error.as_data()]}
+            return {
+                "changed": bool(keep),
+                "dropped": dropped,
+                "errors": [{**error.as_data(), "kind": error.kind or "Token"}],
+            }
     for name in names:
         try:
             outcome = placement.delete_trait(name)
         except errors.CallError as error:
-            failed.append({"trait": name, **error.as_data()})
+            failed.append({"trait": name, **error.as_data(), "kind": "Trait"})
             continue
         dropped.append(name)
         if outcome == "in_use":

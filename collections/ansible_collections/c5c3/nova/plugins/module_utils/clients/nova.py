@@ -234,10 +234,13 @@ def open_nova_from_cluster(
 def open_placement(cluster: kubernetes.Cluster, nova: Mapping[str, Any]) -> placement.Placement:
     """Return the Placement of the resolved `nova`.
 
-    Raises `errors.CallError` of the kind PlacementEndpoint when neither the Nova nor the catalog names one.
+    The token is there when this returns, so that what fails later is Placement's. Raises `errors.CallError`, of the kind
+    PlacementEndpoint when neither the Nova nor the catalog names an address.
     """
+    opened = open_nova_from_cluster(cluster, nova)
+    opened.authenticate()
     try:
-        return open_nova_from_cluster(cluster, nova).placement(nova["region"], nova["placement_override"])
+        return opened.placement(nova["region"], nova["placement_override"])
     except PlacementEndpointNotFound as error:
         raise errors.CallError(
             system="placement", call="the token's catalog", detail=str(error), kind="PlacementEndpoint"

@@ -466,6 +466,8 @@ _FAILURES: Final[Mapping[str, Mapping[tuple[str, int | None], str]]] = {
     AGGREGATES: {("NovaCompute", None): "NovaComputeListError", ("any", None): "ComputeAPIError"},
     TRAITS: {
         ("PlacementEndpoint", None): "PlacementEndpointNotFound",
+        ("Trait", None): "PlacementAPIError",
+        ("Token", None): "ComputeAPIError",
         ("placement", None): "PlacementAPIError",
         ("keystone", None): "ComputeAPIError",
         ("nova", None): "ComputeAPIError",
