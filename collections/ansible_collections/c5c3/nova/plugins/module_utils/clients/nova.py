@@ -234,7 +234,7 @@ def open_nova_from_cluster(
 def open_placement(cluster: kubernetes.Cluster, nova: Mapping[str, Any]) -> placement.Placement:
     """Return the Placement of the resolved `nova`.
 
-    The token is there when this returns, so that what fails later is Placement's. Raises `errors.CallError`, of the kind
+    The token is there when this returns, so what fails later is Placement's. Raises `errors.CallError`, of the kind
     PlacementEndpoint when neither the Nova nor the catalog names an address.
     """
     opened = open_nova_from_cluster(cluster, nova)
