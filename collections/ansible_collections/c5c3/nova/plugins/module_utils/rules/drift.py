@@ -8,12 +8,20 @@ it. Holding the live object against the definition tells what somebody else chan
 from __future__ import annotations
 
 import copy
+import decimal
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 ANNOTATION: Final = "nova.c5c3.io/applied-hash"
+
+#: The maps whose values the API server writes anew in its own spelling: 0.5 as 500m, 1024Mi as 1Gi.
+_QUANTITIES: Final = frozenset({"requests", "limits"})
+_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+)|([numkMGTPE]|[KMGTPE]i)?)")
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 
 
 def stamped(definition: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,7 +45,10 @@ def _contains(live: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping):
         if not isinstance(live, Mapping):
             return not wanted and live is None
-        return all(_contains(live.get(key), value) for key, value in wanted.items())
+        return all(
+            _same_quantities(live.get(key), value) if key in _QUANTITIES else _contains(live.get(key), value)
+            for key, value in wanted.items()
+        )
     if isinstance(wanted, list):
         items = live or []
         return (
@@ -46,3 +57,25 @@ def _contains(live: Any, wanted: Any) -> bool:
             and all(_contains(one, other) for one, other in zip(items, wanted, strict=True))
         )
     return bool(live == wanted)
+
+
+def _same_quantities(live: Any, wanted: Any) -> bool:
+    """Whether ``live`` names every quantity of ``wanted``, however it spells them."""
+    if not isinstance(live, Mapping) or not isinstance(wanted, Mapping):
+        return _contains(live, wanted)
+    return all(name in live and _quantity(live[name]) == _quantity(value) for name, value in wanted.items())
+
+
+def _quantity(value: Any) -> decimal.Decimal | str:
+    """What a quantity of Kubernetes amounts to; a text that is none stands for itself."""
+    parts = _QUANTITY.fullmatch(str(value))
+    if parts is None:
+        return str(value)
+    number, exponent, suffix = parts.groups()
+    try:
+        amount = decimal.Decimal(number)
+        if suffix in _BINARY:
+            return amount * decimal.Decimal(1024) ** _BINARY[suffix]
+        return amount.scaleb(int(exponent) if exponent else _DECIMAL.get(suffix or "", 0))
+    except decimal.InvalidOperation:
+        return str(value)
