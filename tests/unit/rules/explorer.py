@@ -118,7 +118,7 @@ class Report:
 
 
 INVARIANTS: Final = {
-    "pod gone": "a service is deleted only after the pool's pod on the node is gone",
+    "pod gone": "a service is deleted only after the pods of every pool on the node are gone",
     "counted": "a service is deleted only where this pass counted no server",
     "releasing": "a service is deleted only on a node that the ledger in the API calls Releasing",
     "taken over": "a service that another pool takes over is not deleted",
@@ -314,17 +314,19 @@ def second_half(world: World, index: int, *, failing: str = "") -> Iterator[Worl
         services[name] = {**services[name], "status": DISABLED}
         yield world
 
-    pods = None if failing == "pods" or not observed else {n.name: "pod" for n in world.nodes if index in n.pods}
+    own_pods = {node.name for node in world.nodes if index in node.pods}
+    all_pods = {node.name for node in world.nodes if node.pods}
+    listed = own_pods | (all_pods - set(middle.handed_over))
+    pods = None if failing == "pods" or not observed else dict.fromkeys(listed, "pod")
     by_name = {node.name: node for node in world.nodes}
     counts = {
         name: int(by_name[name].servers)
         for name in drain.nodes_to_count(ledger, pods, middle.handed_over, not_disabled)
     }
     deletions = {}
-    listed_pods = {n.name for n in world.nodes if index in n.pods}
     for due in [] if pods is None else drain.services_to_delete(ledger, services, counts, pods, middle.handed_over):
         name = due["node"]
-        require(name not in listed_pods, "pod gone")
+        require(name not in all_pods, "pod gone")
         require(counts.get(name) == 0 and not by_name[name].servers, "counted")
         require(name in in_phases(own.ledger, frozenset({vocabulary.RELEASING})), "releasing")
         require(name not in middle.claimed, "taken over")
@@ -349,7 +351,7 @@ def second_half(world: World, index: int, *, failing: str = "") -> Iterator[Worl
     )
     gone = {entry.name for entry in own.ledger} - {entry.name for entry in after}
     gone -= in_phases(own.ledger, frozenset({vocabulary.CONFLICT}))
-    require(not gone & listed_pods and (observed or not gone), "dropped")
+    require(not gone & own_pods and (observed or not gone), "dropped")
     left = {node.name for node in world.nodes if node.service}
     require(gone & left <= middle.claimed, "clean")
     require(all(counts.get(name) == 0 for name in newly_releasing(own.ledger, after)), "empty")

@@ -138,7 +138,7 @@ BROKEN: list[tuple[Module, str, Rule, str]] = [
     (phases, "handed_over", hand_nothing_over, "takes over is not deleted"),
     (phases, "handovers", forget_the_handover, "takes over is not deleted"),
     (drain, "released_nodes", delete_what_is_handed_over, "takes over is not deleted"),
-    (drain, "released_nodes", ignore_the_pods, "pod on the node is gone"),
+    (drain, "released_nodes", ignore_the_pods, "on the node are gone"),
     (phases, "_unselected", release_when_the_label_goes, "empty or handed over"),
     (phases, "_selected", keep_on_draining_when_selected_again, "selects does not leave it"),
     (workload, "affinity_terms", keep_no_pod_of_a_draining_node, "keeps its pod"),

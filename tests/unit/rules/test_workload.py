@@ -251,13 +251,40 @@ def test_installed_image_is_not_recorded_before(unfinished: objects.Data) -> Non
 # --- pods and owners
 
 
-def test_pods_are_found_by_node_whatever_their_phase() -> None:
-    pods = [
-        {"metadata": {"name": "p1"}, "spec": {"nodeName": "n1"}, "status": {"phase": "Failed"}},
-        {"metadata": {"name": "p2", "deletionTimestamp": "x"}, "spec": {"nodeName": "n2"}},
-        {"metadata": {"name": "unscheduled"}, "spec": {}},
+def _pod(name: str, node: str | None, pool: str = "pool-a", **metadata: Any) -> dict[str, Any]:
+    labels = workload.labels(pool)
+    return {"metadata": {"name": name, "labels": labels, **metadata}, "spec": {"nodeName": node} if node else {}}
+
+
+def test_pod_counts_while_its_object_exists_and_one_without_a_node_never() -> None:
+    pods = [_pod("p1", "n1"), _pod("p2", "n2", deletionTimestamp="2026-01-01T00:00:00Z"), _pod("p3", None)]
+    assert workload.pods_by_node(pods, objects.novacompute()) == {"n1": "p1", "n2": "p2"}
+
+
+def test_pod_of_another_pool_of_the_same_nova_keeps_the_service() -> None:
+    siblings = [objects.novacompute("pool-b")]
+    assert workload.pods_by_node([_pod("p1", "n1", "pool-b")], objects.novacompute(), siblings) == {"n1": "p1"}
+
+
+def test_pod_of_the_pool_that_takes_a_node_over_does_not_hold_its_release() -> None:
+    siblings = [objects.novacompute("pool-b")]
+    assert workload.pods_by_node([_pod("p1", "n1", "pool-b")], objects.novacompute(), siblings, ["n1"]) == {}
+
+
+def test_pod_of_another_nova_or_another_cluster_does_not_count() -> None:
+    siblings = [
+        objects.novacompute("pool-b", nova="other"),
+        objects.novacompute("pool-c", targetClusterRef={"name": "west"}),
     ]
-    assert workload.pods_by_node(pods) == {"n1": "p1", "n2": "p2"}
+    pods = [_pod("p1", "n1", "pool-b"), _pod("p2", "n2", "pool-c")]
+    assert workload.pods_by_node(pods, objects.novacompute(), siblings) == {}
+
+
+def test_pods_of_every_pool_are_listed_by_what_they_share() -> None:
+    assert workload.pod_labels() == {
+        "app.kubernetes.io/name": "novacompute",
+        "app.kubernetes.io/component": "nova-compute",
+    }
 
 
 def test_child_of_a_pool_of_the_same_name_in_an_earlier_life_is_not_owned() -> None:

@@ -2,36 +2,48 @@
 # Copyright: the nova-compute-operator contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""List the pods of a pool that still exist."""
+"""List the pods that keep the compute services of a pool's nodes."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 ---
 module: pool_pod_info
-short_description: List the pods of a pool that still exist
+short_description: List the pods that keep the compute services of a pool's nodes
 version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
-  - Lists the pool's pods, whatever their phase; a pod is gone only when its object is.
+  - Lists the pods of the pool and of the other pools of its Nova, whatever their phase. A pod is gone only when its
+    object is.
 extends_documentation_fragment: c5c3.nova.cluster
 options:
   pool:
     description: The whole NovaCompute object.
     type: dict
     required: true
+  siblings:
+    description: The other pools of the same Nova.
+    type: list
+    elements: dict
+    required: true
+  handed_over:
+    description: The nodes being released to another pool, where only the pool's own pod counts.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
 - name: List the pods that still run
   c5c3.nova.pool_pod_info:
     pool: "{{ novacompute }}"
+    siblings: "{{ siblings }}"
   register: services_drain_pods
 """
 
 RETURN = r"""
 pods:
-  description: Node to the name of the pool's pod there.
+  description: Node to the name of the pod there.
   returned: success
   type: dict
 """
@@ -41,13 +53,18 @@ from typing import Any, Final
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import workload
 
-ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "pool": {"type": "dict", "required": True}}
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "siblings": {"type": "list", "elements": "dict", "required": True},
+    "handed_over": {"type": "list", "elements": "str", "default": []},
+}
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    metadata = task.params["pool"]["metadata"]
-    pods = task.cluster().list("Pod", metadata["namespace"], workload.labels(metadata["name"]))
-    return {"pods": workload.pods_by_node(pods)}
+    pool = task.params["pool"]
+    pods = task.cluster().list("Pod", pool["metadata"]["namespace"], workload.pod_labels())
+    return {"pods": workload.pods_by_node(pods, pool, task.params["siblings"], task.params["handed_over"])}
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, vocabulary
@@ -140,9 +140,34 @@ def status_fields(daemon_set: Mapping[str, Any] | None, reference: str) -> dict[
     return fields
 
 
-def pods_by_node(pods: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Node to pod name, of the pool's pods that still exist, whatever their phase."""
-    return {pod["spec"]["nodeName"]: pod["metadata"]["name"] for pod in pods if pod.get("spec", {}).get("nodeName")}
+def pod_labels() -> dict[str, str]:
+    """The labels that the pods of every pool carry."""
+    return {key: value for key, value in labels("").items() if value}
+
+
+def pods_by_node(
+    pods: Iterable[Mapping[str, Any]],
+    pool: Mapping[str, Any],
+    siblings: Iterable[Mapping[str, Any]] = (),
+    handed_over: Collection[str] = (),
+) -> dict[str, str]:
+    """Node to the pod that keeps its compute service from being deleted, whatever the pod's phase.
+
+    That is the pool's own pod, and the pod of another pool of the same Nova and cluster: for a moment two pools can
+    hold a node, and what one deletes the other's pod would register anew. On a node that is handed over the other
+    pool's pod is meant to stay, so only the own one counts.
+    """
+    own = pool["metadata"]["name"]
+    rivals = {
+        other["metadata"]["name"] for other in phases.siblings(pool, siblings) if phases.same_cluster(pool, other)
+    }
+    found = {}
+    for pod in pods:
+        node = pod.get("spec", {}).get("nodeName")
+        instance = (pod["metadata"].get("labels") or {}).get("app.kubernetes.io/instance")
+        if node and (instance == own or (instance in rivals and node not in handed_over)):
+            found[node] = pod["metadata"]["name"]
+    return found
 
 
 def owner_reference(pool: Mapping[str, Any]) -> dict[str, Any]:
