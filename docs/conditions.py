@@ -10,11 +10,20 @@ import argparse
 import itertools
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, vocabulary
 
+TESTS = pathlib.Path(__file__).resolve().parents[1] / "tests"
+if str(TESTS) not in sys.path:
+    sys.path.insert(0, str(TESTS))
+
+import coverage_of_the_spec  # noqa: E402 - the folder is known only now
+
 FILE = pathlib.Path(__file__).with_suffix(".md")
+
+#: (mark, its arguments) to the tests that carry it.
+Tests = Mapping[tuple[str, tuple[str, ...]], Sequence[str]]
 
 LATER_STEPS = {
     conditions.Flow.READY: "run",
@@ -59,13 +68,20 @@ def look(row: conditions.Reason) -> str:
     return "" if row.look is None else f"{row.look:.0f} s"
 
 
-def section(condition: str, rows: Iterator[conditions.Reason]) -> Iterator[str]:
+def tested_by(row: conditions.Reason, tests: Tests) -> str:
+    """The tests that make the row happen, below tests/, or why there is none yet."""
+    key = ("condition", (row.type, row.reason))
+    names = [f"`{test.rpartition('::')[2]}`" for test in tests.get(key, [])]
+    return ", ".join(names) or coverage_of_the_spec.NOT_YET.get(key, "")
+
+
+def section(condition: str, rows: Iterator[conditions.Reason], tests: Tests) -> Iterator[str]:
     yield from (f"## {condition}", "", ABOUT[condition], "")
-    yield "| Status | Reason | Cause | Way out | Later steps | Looks again after |"
-    yield "|---|---|---|---|---|---|"
+    yield "| Status | Reason | Cause | Way out | Later steps | Looks again after | Test |"
+    yield "|---|---|---|---|---|---|---|"
     for row in rows:
         later = LATER_STEPS[row.flow] if condition in conditions.STEPS[:-1] else ""
-        cells = [row.status, f"`{row.reason}`", row.cause, row.way_out, later, look(row)]
+        cells = [row.status, f"`{row.reason}`", row.cause, row.way_out, later, look(row), tested_by(row, tests)]
         yield f"| {' | '.join(cells)} |"
     yield ""
 
@@ -73,8 +89,9 @@ def section(condition: str, rows: Iterator[conditions.Reason]) -> Iterator[str]:
 def text() -> str:
     """The text of docs/conditions.md."""
     parts = [INTRODUCTION]
+    tests = coverage_of_the_spec.marked_tests()
     for condition, rows in itertools.groupby(conditions.REASONS, key=lambda row: row.type):
-        parts.extend(section(condition, rows))
+        parts.extend(section(condition, rows, tests))
     return "\n".join(parts)
 
 

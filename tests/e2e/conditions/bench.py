@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import os
 import pathlib
 import uuid
@@ -20,7 +19,7 @@ from nova_compute_operator import folders, outcomes, passes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 NOVA = "conditions-nova"
-USER_SECRET = "conditions-user"
+USER_SECRET = f"{NOVA}-user"
 CONTRACT = f"{NOVA}-compute-config"
 
 #: The node of the settled pool; tests that need another real compute take OTHER_NODE.
@@ -60,8 +59,8 @@ class Bench:
         self._pools: list[str] = []
         #: Undone at the end of the test, the last thing first.
         self.undo = contextlib.ExitStack()
-        #: (type, reason) of every condition that a pass of this test left behind.
-        self.saw: set[tuple[str, str]] = set()
+        #: (type, reason) of every condition, and (phase,) of every node, that a pass of this test left behind.
+        self.saw: set[tuple[str, ...]] = set()
 
     # --- passes
 
@@ -76,16 +75,20 @@ class Bench:
         kubeconfig: pathlib.Path | None = None,
         runner: passes.Passes | None = None,
         scale: float = 1.0,
+        namespace: str = "",
     ) -> outcomes.Outcome:
         """One pass, with the credentials of the lab's administrator unless a kubeconfig is given.
 
         ``scale`` stretches or shortens every time of the specification.
         """
+        where = namespace or cluster.NAMESPACE
         variables = {"KUBECONFIG": str(kubeconfig or self.stand.lab.kubeconfig), "NOVA_COMPUTE_POLL_SCALE": str(scale)}
         with _environment({**self.stand.environment, **variables}):
-            outcome = (runner or self._passes).run(f"{cluster.NAMESPACE}/{pool}", passes.Cancel())
+            outcome = (runner or self._passes).run(f"{where}/{pool}", passes.Cancel())
         assert outcome.verdict is outcomes.Verdict.DONE, outcome
-        self.saw |= {(one["type"], one["reason"]) for one in self.conditions(pool).values()}
+        left = self.cluster.get("NovaCompute", pool) if where == cluster.NAMESPACE else None
+        self.saw |= {(one["type"], one["reason"]) for one in cluster.conditions(left).values()}
+        self.saw |= {(phase,) for phase in cluster.phases(left).values()}
         return outcome
 
     def interposed(self, pool: str) -> outcomes.Outcome:
@@ -212,11 +215,7 @@ class Bench:
 
     def _status_of_group(self, name: str) -> int:
         version, _, group = name.partition(".")
-        try:
-            self.cluster.call("GET", f"/apis/{group}/{version}")
-        except cluster.RefusedError as error:
-            return error.status
-        return 200
+        return self.cluster.status_of(f"/apis/{group}/{version}")
 
     def account(self, name: str, *without: str) -> pathlib.Path:
         """A kubeconfig, until the test ends, of an account that may do everything but this; see Objects.account."""
@@ -306,6 +305,15 @@ class Bench:
             lambda found: found == [True],
         )
 
+    def wait_observed(self, pool: str) -> None:
+        """Return when the controller has seen the pool's DaemonSet as it is now."""
+
+        def is_observed(seen: cluster.Object) -> bool:
+            return bool(seen["status"].get("observedGeneration", 0) >= seen["metadata"]["generation"])
+
+        name = f"{pool}-nova-compute"
+        self.wait(f"{name} was seen", lambda: self.cluster.read("DaemonSet", name), is_observed)
+
     def wait_no_pod(self, pool: str, node: str) -> None:
         """Return when the pool has no pod on the node."""
         self.wait(
@@ -337,61 +345,6 @@ class Bench:
     @staticmethod
     def _stops(condition: cluster.Object) -> bool:
         return conditions.reason(condition["type"], condition["reason"]).flow is conditions.Flow.STOPS
-
-
-class OwnNova:
-    """A Nova resource beside the lab's, with Secrets of its own, in front of the same API."""
-
-    def __init__(self, bench: Bench) -> None:
-        self._cluster = bench.cluster
-        self._parts = _parts(bench.cluster)
-        self._status = bench.cluster.read("Nova", stand.NOVA)["status"]
-
-    def make_whole(self) -> None:
-        """Create what is missing of it, and mend what was changed."""
-        for part in self._parts:
-            kind, name = part["kind"], part["metadata"]["name"]
-            there = self._cluster.get(kind, name)
-            if there is not None and _differs(there, part):
-                self._cluster.delete(kind, name)
-                gone = functools.partial(self._cluster.get, kind, name)
-                waiting.wait_for(f"{kind} {name} is gone", gone, lambda seen: seen is None, seconds=DEADLINE)
-                there = None
-            if there is None:
-                self._cluster.create(part)
-        self.set_status({})
-
-    def set_status(self, changes: Mapping[str, Any]) -> None:
-        """Make the status that of an installed Nova, with changes; None removes a field."""
-        status = {**self._status, "computeConfigSecretRef": {"name": CONTRACT}, **changes}
-        self._cluster.patch("Nova", NOVA, {"status": status}, subresource="status")
-
-    def remove(self) -> None:
-        """Delete all of it."""
-        for part in self._parts:
-            self._cluster.delete(part["kind"], part["metadata"]["name"])
-
-
-def _parts(the_cluster: objects.Objects) -> list[dict[str, Any]]:
-    nova = the_cluster.read("Nova", stand.NOVA)
-    user = nova["spec"]["serviceUser"]["secretRef"]["name"]
-    contract = nova["status"]["computeConfigSecretRef"]["name"]
-    own = objects.copy_of(nova, NOVA)
-    own["spec"]["serviceUser"]["secretRef"]["name"] = USER_SECRET
-    return [
-        objects.copy_of(the_cluster.read("Service", stand.NOVA), NOVA),
-        objects.copy_of(the_cluster.read("Deployment", stand.NOVA), NOVA),
-        objects.copy_of(the_cluster.read("Secret", user), USER_SECRET),
-        objects.copy_of(the_cluster.read("Secret", contract), CONTRACT),
-        own,
-    ]
-
-
-def _differs(there: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
-    """Whether a Secret or the Nova is no longer what it was made as; of the others only the test of their end asks."""
-    if part["kind"] == "Secret":
-        return bool(there.get("data") != part["data"])
-    return part["kind"] == "Nova" and there["spec"] != part["spec"]
 
 
 def _is_empty(found: tuple[list[Any], list[Any]]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from e2e.conditions import bench as benches
 from e2e.conditions import objects
+from e2e.conditions import own_nova as own_novas
 from e2e.world import stand
 
 
@@ -22,9 +23,9 @@ def the_bench(the_stand: stand.Stand, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="package")
-def own_nova(the_bench: benches.Bench) -> Iterator[benches.OwnNova]:
+def own_nova(the_bench: benches.Bench) -> Iterator[own_novas.OwnNova]:
     """A Nova that tests may break: whole at the start of each."""
-    made = benches.OwnNova(the_bench)
+    made = own_novas.OwnNova(the_bench)
     made.make_whole()
     yield made
     made.remove()
@@ -32,20 +33,20 @@ def own_nova(the_bench: benches.Bench) -> Iterator[benches.OwnNova]:
 
 @pytest.fixture
 def bench(
-    the_bench: benches.Bench, own_nova: benches.OwnNova, request: pytest.FixtureRequest
+    the_bench: benches.Bench, own_nova: own_novas.OwnNova, request: pytest.FixtureRequest
 ) -> Iterator[benches.Bench]:
     """The bench for one test. What the test's marks say it makes happen has to have happened."""
     the_bench.saw = set()
     own_nova.make_whole()
     yield the_bench
-    meant = {mark.args for mark in request.node.iter_markers("condition")}
+    meant = {mark.args for name in ("condition", "phase") for mark in request.node.iter_markers(name)}
     saw = set(the_bench.saw)
     the_bench.end_test()
     assert meant <= saw, f"the test did not see {sorted(meant - saw)}"
 
 
 @pytest.fixture(scope="package")
-def the_settled_pool(the_bench: benches.Bench, own_nova: benches.OwnNova) -> Iterator[str]:
+def the_settled_pool(the_bench: benches.Bench, own_nova: own_novas.OwnNova) -> Iterator[str]:
     name, _ = the_bench.new_pool(benches.NODE)
     undo = the_bench.undo.pop_all()
     the_bench.settle(name, benches.NODE)

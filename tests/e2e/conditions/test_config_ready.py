@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from e2e.conditions import bench as benches
+from e2e.conditions import own_nova as own_novas
 from e2e.world import cluster
 
 condition = pytest.mark.condition
@@ -22,7 +23,7 @@ def test_message_names_the_config_map_that_the_pods_mount(bench: benches.Bench, 
 
 @condition("ConfigReady", "WaitingForComputeConfig")
 def test_missing_contract_is_waited_for_and_stops_no_pod(
-    bench: benches.Bench, own_nova: benches.OwnNova, settled: str
+    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str
 ) -> None:
     pods = [pod["metadata"]["uid"] for pod in bench.cluster.pods(settled)]
     bench.cluster.delete("Secret", benches.CONTRACT)
@@ -35,7 +36,9 @@ def test_missing_contract_is_waited_for_and_stops_no_pod(
 
 
 @condition("ConfigReady", "ComputeConfigIncomplete")
-def test_keys_that_the_contract_lacks_are_named(bench: benches.Bench, own_nova: benches.OwnNova, settled: str) -> None:
+def test_keys_that_the_contract_lacks_are_named(
+    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str
+) -> None:
     bench.cluster.patch("Secret", benches.CONTRACT, {"data": {"transport_url": None, "password": ""}})
     said = bench.expect(settled, "ConfigReady", "False ComputeConfigIncomplete")
     assert benches.CONTRACT in said.message

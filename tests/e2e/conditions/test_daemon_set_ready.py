@@ -76,6 +76,8 @@ def test_daemon_set_of_somebody_else_is_left_alone(bench: benches.Bench) -> None
     assert bench.cluster.read("DaemonSet", f"{name}-nova-compute")["spec"]["selector"] == {"matchLabels": labels}
     assert "AggregatesReady" not in bench.conditions(name)
     bench.cluster.delete("DaemonSet", f"{name}-nova-compute")
+    bench.run(name)
+    bench.wait_observed(name)
     bench.expect(name, "DaemonSetReady", "True DaemonSetReady")
 
 
@@ -88,6 +90,8 @@ def test_daemon_set_that_may_not_be_written_is_a_failure_with_its_http_status(
     said = bench.expect(settled, "DaemonSetReady", "False DaemonSetError", kubeconfig=account)
     assert f"daemonsets/{settled}-nova-compute: HTTP 403" in said.message
     assert said.look == 30
+    bench.run(settled)
+    bench.wait_observed(settled)
     bench.expect(settled, "Ready", "True AllReady")
     strategy = bench.cluster.read("DaemonSet", f"{settled}-nova-compute")["spec"]["updateStrategy"]
     assert strategy == {"type": "OnDelete"}

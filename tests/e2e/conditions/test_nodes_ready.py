@@ -31,10 +31,7 @@ def test_selector_that_matches_nothing_stops_no_later_step(bench: benches.Bench,
     assert "spec.nodeSelector" in said.message
     assert said.look == 60
     # By the next pass the controller has seen the DaemonSet that has no node to run on.
-    bench.wait(
-        "the DaemonSet was seen",
-        lambda: bench.cluster.read("DaemonSet", f"{name}-nova-compute")["status"].get("observedGeneration"),
-    )
+    bench.wait_observed(name)
     bench.expect(name, "NodesReady", "False NoMatchingNodes")
     later = ("ConfigReady", "DaemonSetReady", "VPAReady", "AggregatesReady", "TraitsReady", "ServicesReady")
     assert [bench.conditions(name)[one]["status"] for one in later] == ["True"] * len(later)
@@ -44,11 +41,14 @@ def test_selector_that_matches_nothing_stops_no_later_step(bench: benches.Bench,
 
 @condition("NodesReady", "NodeConflict")
 @event("NodeConflict")
+@pytest.mark.phase("Conflict")
 def test_node_of_another_pool_is_left_to_it_and_noted_once(bench: benches.Bench, settled: str) -> None:
     name, _ = bench.new_pool(nodeSelector=bench.pool(settled)["spec"]["nodeSelector"])
     said = bench.expect(name, "NodesReady", "False NodeConflict")
     assert f"compute-1 (held by {settled})" in said.message
     assert bench.conditions(name)["ServicesReady"]["observedGeneration"] == 1, "later steps run"
+    entry = cluster.ledger(bench.pool(name))["compute-1"]
+    assert (entry["phase"], entry["conflictsWith"]) == ("Conflict", settled)
     bench.expect(name, "NodesReady", "False NodeConflict")
     events = bench.events(name, "NodeConflict")
     assert [one["type"] for one in events] == ["Warning"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from e2e.conditions import bench as benches
+from e2e.conditions import own_nova as own_novas
 
 condition = pytest.mark.condition
 
@@ -21,7 +22,7 @@ def test_whole_nova_is_resolved_with_the_release_it_has_installed(bench: benches
 
 @condition("NovaReady", "NovaNotFound")
 def test_nova_that_is_gone_is_named_and_looked_for_again(
-    bench: benches.Bench, own_nova: benches.OwnNova, settled: str
+    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str
 ) -> None:
     bench.cluster.delete("Nova", benches.NOVA)
     said = bench.expect(settled, "NovaReady", "False NovaNotFound")
@@ -34,7 +35,7 @@ def test_nova_that_is_gone_is_named_and_looked_for_again(
 
 @condition("NovaReady", "WaitingForInstalledRelease")
 def test_nova_without_an_installed_release_is_waited_for(
-    bench: benches.Bench, own_nova: benches.OwnNova, settled: str
+    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str
 ) -> None:
     own_nova.set_status({"installedRelease": None})
     said = bench.expect(settled, "NovaReady", "False WaitingForInstalledRelease")
@@ -46,7 +47,7 @@ def test_nova_without_an_installed_release_is_waited_for(
 
 @condition("NovaReady", "ComputeConfigNotPublished")
 def test_nova_that_has_published_no_contract_is_waited_for(
-    bench: benches.Bench, own_nova: benches.OwnNova, settled: str
+    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str
 ) -> None:
     own_nova.set_status({"computeConfigSecretRef": None})
     said = bench.expect(settled, "NovaReady", "False ComputeConfigNotPublished")
@@ -59,7 +60,7 @@ def test_nova_that_has_published_no_contract_is_waited_for(
 @pytest.mark.parametrize("cause", ["absent", "without its key", "empty"])
 @condition("NovaReady", "WaitingForServiceUserSecret")
 def test_secret_of_the_service_user_is_named_when_it_holds_no_password(
-    bench: benches.Bench, own_nova: benches.OwnNova, settled: str, cause: str
+    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str, cause: str
 ) -> None:
     broken: dict[str, Any] = {
         "without its key": {"data": {"password": None, "other": "eA=="}},

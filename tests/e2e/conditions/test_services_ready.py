@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from e2e.conditions import bench as benches
 from e2e.conditions import interposer, objects
+from e2e.conditions import own_nova as own_novas
 from e2e.world import cluster
 
 NODE = benches.NODE
@@ -66,6 +67,7 @@ def test_message_counts_the_services(bench: benches.Bench, settled: str) -> None
 
 @condition("ServicesReady", "Draining")
 @event("ComputeServiceDisabled")
+@pytest.mark.phase("Draining")
 def test_drain_counts_the_servers_and_disables_the_service_once(
     bench: benches.Bench, settled: str, flavor: str, image: str
 ) -> None:
@@ -148,7 +150,7 @@ def test_no_job_is_made_of_a_deployment_that_mounts_no_config(bench: benches.Ben
 def renew_deployment(bench: benches.Bench) -> None:
     bench.cluster.delete("Deployment", benches.NOVA)
     bench.wait("the Deployment is gone", lambda: bench.cluster.get("Deployment", benches.NOVA) is None)
-    benches.OwnNova(bench).make_whole()
+    own_novas.OwnNova(bench).make_whole()
 
 
 @condition("ServicesReady", "WaitingForHostMapping")

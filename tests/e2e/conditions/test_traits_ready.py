@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from e2e.conditions import bench as benches
 from e2e.conditions import interposer, objects
+from e2e.conditions import own_nova as own_novas
 from e2e.world import cluster
 from novalab import crds
 
@@ -79,6 +80,7 @@ class Hypervisors:
 def hypervisor_kind(the_bench: benches.Bench) -> Iterator[None]:
     """A cluster that serves Hypervisors."""
     crds.install(the_bench.stand.lab, "hypervisors")
+    the_bench.wait("objects of the kind are served", lambda: the_bench.cluster.is_there(HYPERVISORS))
     yield
     crds.remove(the_bench.stand.lab, "hypervisors")
 
@@ -319,7 +321,7 @@ def test_write_that_the_api_server_refuses_is_named_with_its_http_status(
 
 @condition("TraitsReady", "PlacementEndpointNotFound")
 def test_region_without_a_placement_is_named(
-    bench: benches.Bench, own_nova: benches.OwnNova, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str, hypervisors: Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     bench.cluster.patch("Nova", benches.NOVA, {"spec": {"region": "elsewhere"}})

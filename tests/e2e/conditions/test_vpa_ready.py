@@ -20,6 +20,7 @@ OBJECTS = f"/apis/autoscaling.k8s.io/v1/namespaces/{cluster.NAMESPACE}/verticalp
 def vpa_kind(bench: benches.Bench) -> Iterator[None]:
     """A cluster that serves the kind for the length of a test."""
     crds.install(bench.stand.lab, "vpa")
+    bench.wait("objects of the kind are served", lambda: bench.cluster.is_there(OBJECTS))
     yield
     crds.remove(bench.stand.lab, "vpa")
 
