@@ -32,7 +32,7 @@ _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 #: How long anything may take on a busy machine.
 DEADLINE = 180.0
-_SETTLING_PASSES = 60
+_SETTLING_PASSES = 40
 _PASS_SECONDS = 240.0
 
 
@@ -121,6 +121,17 @@ class Bench:
                 return seen
         verdicts = {one: cluster.verdict(seen, one) for one in cluster.conditions(seen)}
         raise AssertionError(f"not within {count} passes: {what}; phases {cluster.phases(seen)}, {verdicts}")
+
+    def run_until_gone(self, pool: str) -> list[cluster.Object]:
+        """Run passes until the pool is gone; what each left of it is returned."""
+        left: list[cluster.Object] = []
+        for _ in range(_SETTLING_PASSES):
+            self.run(pool)
+            found = self.cluster.get("NovaCompute", pool)
+            if found is None:
+                return left
+            left.append(found)
+        raise AssertionError(f"{pool} is still there: {left[-1]['status']}")
 
     def settle(self, pool: str, *nodes: str) -> cluster.Object:
         """Run passes until the pool is Ready with exactly these nodes Active."""

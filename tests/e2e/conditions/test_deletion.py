@@ -46,18 +46,6 @@ def is_gone(bench: benches.Bench, name: str) -> bool:
     return bench.cluster.get("NovaCompute", name) is None
 
 
-def run_until_gone(bench: benches.Bench, name: str) -> list[cluster.Object]:
-    """Run passes until the pool is gone; what each left of it is returned."""
-    left: list[cluster.Object] = []
-    for _ in range(30):
-        bench.run(name)
-        found = bench.cluster.get("NovaCompute", name)
-        if found is None:
-            return left
-        left.append(found)
-    raise AssertionError(f"{name} is still there: {left[-1]['status']}")
-
-
 @event("ComputeServiceDisabled")
 @event("ComputeServiceDeleted")
 @event("AggregateDeleted")
@@ -82,7 +70,7 @@ def test_last_pool_of_a_nova_releases_its_nodes_and_takes_aggregates_and_mirrors
     assert {"conditions-last", "tenant_filter_tests"} <= set(bench.cloud.aggregates())
 
     bench.cluster.delete("NovaCompute", name)
-    left = run_until_gone(bench, name)
+    left = bench.run_until_gone(name)
     # The DaemonSet goes with the last node's pod, and the pool only with the pass after the node was dropped.
     assert cluster.phases(left[0])[node] in ("Draining", "Releasing")
     assert cluster.phases(left[-1]) == {}
@@ -113,11 +101,11 @@ def test_mirrors_stay_for_another_pool_and_go_with_the_last(bench: benches.Bench
         bench.run(name)
     mirror(bench, AUTH, marked=True)
     bench.cluster.delete("NovaCompute", first)
-    run_until_gone(bench, first)
+    bench.run_until_gone(first)
     assert bench.cluster.get("Secret", AUTH) is not None
     assert "tenant_filter_tests" in bench.cloud.aggregates()
     bench.cluster.delete("NovaCompute", second)
-    run_until_gone(bench, second)
+    bench.run_until_gone(second)
     assert bench.cluster.get("Secret", AUTH) is None
     # The contract of this Nova carries no mark: it is its owner's.
     assert bench.cluster.get("Secret", last_nova.contract) is not None
@@ -160,7 +148,7 @@ def test_deletion_is_held_while_the_nova_api_is_away_and_says_so(
     assert cluster.DRAIN_FINALIZER in pool["metadata"]["finalizers"]
     assert cluster.phases(pool) == {crowd[0]: "Draining"}
     bench.stand.start_stopped_parts()
-    run_until_gone(bench, name)
+    bench.run_until_gone(name)
     assert "conditions-j" not in bench.cloud.aggregates()
 
 

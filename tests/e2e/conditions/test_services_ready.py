@@ -98,6 +98,37 @@ def test_drain_counts_the_servers_and_disables_the_service_once(
     bench.wait_pod(settled, NODE)
 
 
+def test_service_that_nova_refuses_to_delete_returns_the_node_to_draining(
+    bench: benches.Bench, settled: str, interposed: pathlib.Path, flavor: str, image: str
+) -> None:
+    server = bench.cloud.boot("conditions-server", host=NODE, flavor=flavor, image=image)
+    bench.undo.callback(bench.drop_server, server)
+    bench.wait("the server is ACTIVE", lambda: bench.cloud.server(server)["status"], lambda seen: seen == "ACTIVE")
+    selector = bench.pool(settled)["spec"]["nodeSelector"]
+    bench.label(NODE, dict.fromkeys(selector))
+    # As if the server came back between the count and the delete: only the count does not see it.
+    with bench.interposer.refusing("GET", "/servers$", interposer.Reply(200, {"servers": []})):
+        bench.run(settled, kubeconfig=interposed)
+        assert cluster.phases(bench.pool(settled)) == {NODE: "Releasing"}
+        bench.run(settled, kubeconfig=interposed)
+        bench.wait_no_pod(settled, NODE)
+        bench.wait_observed(settled)
+        bench.interposer.take_requests()
+        said = bench.expect(settled, "ServicesReady", "True Draining", kubeconfig=interposed)
+        asked = [
+            one for one in bench.interposer.take_requests() if one.startswith("DELETE ") and "/os-services/" in one
+        ]
+    assert len(asked) == 1, "the delete is not repeated within the pass"
+    assert cluster.phases(bench.pool(settled)) == {NODE: "Draining"}
+    assert said.look == 10
+    assert bench.events(settled, "ComputeServiceDeleted") == []
+    said = bench.expect(settled, "ServicesReady", "True Draining")
+    assert said.message == f"Leaving the pool: {NODE} (1 instance)"
+    bench.cluster.set_labels(NODE, selector)
+    bench.run(settled)
+    bench.cloud.enable_service(NODE)
+
+
 @condition("ServicesReady", "WaitingForServices")
 def test_nodes_without_a_service_are_counted(bench: benches.Bench, crowd: tuple[str, ...]) -> None:
     name, selector = bench.new_pool(*crowd)

@@ -163,6 +163,59 @@ def test_trait_is_created_written_reported_and_deleted_with_its_last_carrier(
         assert [(one["type"], TRAIT in one["message"]) for one in events] == [("Normal", True)], reason
 
 
+def test_trait_that_existed_before_is_not_the_pools_and_stays(
+    bench: benches.Bench, settled: str, hypervisors: Hypervisors
+) -> None:
+    hypervisors.make(NODE)
+    bench.cloud._call("placement", "PUT", f"/traits/{TRAIT}", microversion="1.39")
+    bench.set_spec(settled, {"traits": [TRAIT]})
+    bench.expect(settled, "TraitsReady", "True WaitingForHypervisorOperator")
+    assert hypervisors.spec(NODE)["customTraits"] == [TRAIT]
+    assert created(bench, settled) == []
+    bench.set_spec(settled, {"traits": None})
+    bench.run(settled)
+    bench.expect(settled, "TraitsReady", "True NoTraitsDeclared")
+    assert traits_in_placement(bench) == [TRAIT]
+
+
+@condition("TraitsReady", "PlacementAPIError")
+@event("TraitDeleted")
+def test_deletion_is_held_until_placement_has_deleted_the_created_traits(
+    bench: benches.Bench, crowd: tuple[str, ...], hypervisors: Hypervisors
+) -> None:
+    hypervisors.make(crowd[0])
+    name, _ = bench.new_pool(crowd[0], traits=[TRAIT])
+    bench.run(name)
+    assert created(bench, name) == [TRAIT]
+    bench.undo.callback(bench.stand.start_stopped_parts)
+    bench.stand.stop_part("placement")
+    bench.cluster.delete("NovaCompute", name)
+    bench.run_until(name, "no node is held", lambda seen: not cluster.phases(seen))
+    said = bench.expect(name, "TraitsReady", "False PlacementAPIError")
+    assert said.message.startswith(f"{TRAIT}: DELETE ")
+    assert said.look == 30
+    assert cluster.DRAIN_FINALIZER in bench.pool(name)["metadata"]["finalizers"]
+    bench.stand.start_stopped_parts()
+    bench.run_until_gone(name)
+    assert traits_in_placement(bench) == []
+    assert [TRAIT in one["message"] for one in bench.events(name, "TraitDeleted")] == [True]
+
+
+@event("TraitKept")
+def test_deletion_leaves_a_trait_to_another_pool_that_declares_it(
+    bench: benches.Bench, settled: str, crowd: tuple[str, ...], hypervisors: Hypervisors
+) -> None:
+    hypervisors.make(crowd[0])
+    name, _ = bench.new_pool(crowd[0], traits=[TRAIT])
+    bench.run(name)
+    bench.new_pool(traits=[TRAIT])
+    bench.cluster.delete("NovaCompute", name)
+    bench.run_until_gone(name)
+    assert traits_in_placement(bench) == [TRAIT]
+    assert [TRAIT in one["message"] for one in bench.events(name, "TraitKept")] == [True]
+    assert bench.events(name, "TraitDeleted") == []
+
+
 @event("TraitKept")
 def test_trait_that_a_stranger_carries_is_kept(bench: benches.Bench, settled: str, hypervisors: Hypervisors) -> None:
     hypervisors.make(NODE)
