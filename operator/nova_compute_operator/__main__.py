@@ -31,6 +31,7 @@ from nova_compute_operator import (
     triggers,
     watches,
 )
+from nova_compute_operator.admission import process as admission_process
 
 logger = logging.getLogger(f"{log.ROOT}.main")
 
@@ -41,7 +42,10 @@ _LOOK_ROUND = 5.0
 class Operator:
     """All parts of one process, wired together."""
 
-    def __init__(self, told: settings.Settings, server: api.ApiServer, store: folders.Folders) -> None:
+    def __init__(
+        self, told: settings.Settings, server: api.ApiServer, store: folders.Folders, arguments: Sequence[str]
+    ) -> None:
+        """``arguments`` is the command line that ``told`` was read from."""
         self._told = told
         self._server = server
         # What ends the process: None for a signal, else the reason. This queue may be put to from a signal handler.
@@ -73,6 +77,7 @@ class Operator:
             )
             for kind in triggers.KINDS
         ]
+        self._admission = admission_process.AdmissionProcess(arguments, told=told, on_death=self._endings.put)
         self._leading = not told.leader_elect
         self._leadership = leadership.Leadership(
             client=server.client,
@@ -90,6 +95,7 @@ class Operator:
         with contextlib.ExitStack() as stack:
             for server in self._servers():
                 stack.callback(server.close)
+            stack.callback(self._admission.close)
             self._dispatcher.start()
             for watch in self._watches:
                 watch.start()
@@ -112,6 +118,7 @@ class Operator:
     def _until_the_end(self) -> str | None:
         opened = False
         while True:
+            self._admission.start_when_wanted()
             if not opened and self._leading and all(watch.settled for watch in self._watches):
                 logger.info("Passes start", extra=log.fields(pools=self._dispatcher.pools))
                 self._dispatcher.open()
@@ -152,7 +159,8 @@ class Operator:
 
     def _unready(self) -> list[str]:
         unlisted = [watch for watch in self._watches if watch.kind.required and not watch.listed]
-        return [f"list-{watch.kind.plural}" for watch in unlisted] + self._unhealthy()
+        unserved = ["webhooks"] if self._admission.unready else []
+        return [f"list-{watch.kind.plural}" for watch in unlisted] + unserved + self._unhealthy()
 
     def _report_timeout(self, pool: str, seconds: float) -> None:
         message = f"The pass was ended after {seconds:.0f} s, its limit; it starts anew after a while"
@@ -164,7 +172,8 @@ class Operator:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the operator; returns the process's exit code."""
-    told = settings.parse(sys.argv[1:] if arguments is None else arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    told = settings.parse(given)
     log.set_up(level=told.zap_log_level, encoder=told.zap_encoder)
     for flag in told.not_served:
         logger.info("This version does not serve what a flag asks for", extra=log.fields(flag=flag))
@@ -178,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logger.warning("Ended what an operator that was killed had left", extra=log.fields(processes=leftovers))
     processes.adopt_orphans()
     try:
-        return Operator(told, server, store).run()
+        return Operator(told, server, store, given).run()
     except OSError as error:
         return _cannot_start(error)
     finally:

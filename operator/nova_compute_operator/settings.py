@@ -17,11 +17,13 @@ from collections.abc import Sequence
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 LEASE_NAME = "nova.openstack.c5c3.io"
+WEBHOOK_FOLDER = pathlib.Path("/tmp/k8s-webhook-server/serving-certs")  # noqa: S108  # where siblings mount theirs
 PLAYBOOK = pathlib.Path(__file__).resolve().parents[2] / "playbooks" / "reconcile.yml"
 
 _DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _GO_FLAG = re.compile(r"-[a-z][a-z-]+(=.*)?", re.DOTALL)
+_OBJECT = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -52,6 +54,12 @@ class Settings:
     zap_devel: bool
     zap_log_level: str
     zap_encoder: str
+    enable_webhooks: bool
+    webhook_bind_address: Address | None
+    webhook_cert_path: pathlib.Path
+    webhook_self_signed: bool
+    webhook_configuration_name: str
+    webhook_secret_name: str
     not_served: tuple[str, ...]
 
 
@@ -118,6 +126,12 @@ def _namespace(text: str) -> str:
     return text
 
 
+def _object_name(text: str) -> str:
+    if not _OBJECT.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of an object")
+    return text
+
+
 def _log_level(text: str) -> str:
     if text not in ("debug", "info", "error") and not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(
@@ -166,7 +180,29 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         help="the namespace of that Lease (the operator's own; outside a cluster that of --namespace, else default)",
     )
-    switch("--enable-webhooks", default=True, text="not served by this version: admission webhooks")
+    switch("--enable-webhooks", default=True, text="serve the admission webhooks once there is a certificate for them")
+    add("--webhook-bind-address", type=address, default=":9443", help="where they are served (%(default)s)")
+    add(
+        "--webhook-cert-path",
+        type=lambda text: pathlib.Path(text).absolute(),
+        default=str(WEBHOOK_FOLDER),
+        help="the folder of their tls.crt and tls.key (%(default)s)",
+    )
+    switch(
+        "--webhook-self-signed", default=False, text="make and renew that certificate, and let the API server trust it"
+    )
+    add(
+        "--webhook-configuration-name",
+        type=_object_name,
+        default="nova-compute-operator",
+        help="the mutating and the validating webhook configuration that are to trust it (%(default)s)",
+    )
+    add(
+        "--webhook-secret-name",
+        type=_object_name,
+        default="nova-compute-operator-webhook-cert",
+        help="the Secret that it is kept in, in the namespace of the Lease (%(default)s)",
+    )
     add(
         "--sync-period",
         type=positive_duration,
@@ -227,7 +263,13 @@ def parse(arguments: Sequence[str]) -> Settings:
         zap_devel=given.zap_devel,
         zap_log_level=given.zap_log_level or ("debug" if given.zap_devel else "info"),
         zap_encoder=given.zap_encoder or ("console" if given.zap_devel else "json"),
-        not_served=(*(["--enable-webhooks"] if given.enable_webhooks else []), "--clusters-namespace"),
+        enable_webhooks=given.enable_webhooks,
+        webhook_bind_address=given.webhook_bind_address,
+        webhook_cert_path=given.webhook_cert_path,
+        webhook_self_signed=given.webhook_self_signed,
+        webhook_configuration_name=given.webhook_configuration_name,
+        webhook_secret_name=given.webhook_secret_name,
+        not_served=("--clusters-namespace",),
     )
 
 

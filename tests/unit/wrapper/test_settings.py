@@ -115,6 +115,12 @@ def test_devel_logging_is_for_a_person_unless_told_otherwise(playbook: str) -> N
 
 
 def test_flags_without_their_feature_are_taken_and_named(playbook: str) -> None:
-    told = settings.parse([playbook, "--enable-webhooks=true", "--clusters-namespace=clusters"])
-    assert told.not_served == ("--enable-webhooks", "--clusters-namespace")
-    assert "--enable-webhooks" not in settings.parse([playbook, "--enable-webhooks=false"]).not_served
+    assert settings.parse([playbook, "--clusters-namespace=clusters"]).not_served == ("--clusters-namespace",)
+
+
+def test_webhooks_are_served_where_sibling_operators_serve_theirs(playbook: str) -> None:
+    told = settings.parse([playbook])
+    assert (told.enable_webhooks, told.webhook_self_signed) == (True, False)
+    assert told.webhook_bind_address == settings.Address(host="", port=9443)
+    assert str(told.webhook_cert_path) == "/tmp/k8s-webhook-server/serving-certs"
+    assert not settings.parse([playbook, "--enable-webhooks=false"]).enable_webhooks

@@ -155,11 +155,11 @@ def options(spec: Mapping[str, Any]) -> Options:
 
 
 def _utf8(text: str) -> bytes:
-    return text.encode()
+    return text.encode(errors="surrogatepass")
 
 
 def _bytes(item: tuple[str, str]) -> bytes:
-    return item[0].encode()
+    return _utf8(item[0])
 
 
 def _is_rejected(section: str, key: str) -> bool:
