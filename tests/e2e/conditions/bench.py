@@ -342,7 +342,6 @@ class Bench:
     def end_test(self) -> None:
         """Undo what the test did."""
         undo, self.undo = self.undo, contextlib.ExitStack()
-        self.saw = set()
         undo.close()
 
     def close(self) -> None:
