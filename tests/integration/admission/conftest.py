@@ -59,7 +59,7 @@ def unwatched(server: kube.Server, crd: dict[str, Any]) -> Iterator[kube.Pools]:
 def novas(server: kube.Server) -> Iterator[None]:
     """The kind Nova, which an operator of its own brings where there is one."""
     manifest = yaml.safe_load(NOVA_CRD_FILE.read_text(encoding="utf-8"))
-    yield from _defined(server, manifest)
+    yield from defined(server, manifest)
 
 
 @pytest.fixture(scope="session")
@@ -88,10 +88,10 @@ def loose(server: kube.Server) -> Iterator[None]:
             ],
         },
     }
-    yield from _defined(server, manifest)
+    yield from defined(server, manifest)
 
 
-def _defined(server: kube.Server, manifest: dict[str, Any]) -> Iterator[None]:
+def defined(server: kube.Server, manifest: dict[str, Any]) -> Iterator[None]:
     path = f"{DEFINITIONS}/{manifest['metadata']['name']}"
     made = server.call("POST", DEFINITIONS, manifest).status == 201
 

@@ -103,8 +103,8 @@ ROWS: dict[str, tuple[dict[str, Any], list[tuple[str, str]], bool]] = {
             (
                 "spec.extraConfig[DEFAULT][state_path]",
                 (
-                    "Forbidden: state_path is managed via the /var/lib/nova host mount and must not be set in extraConfig "
-                    "(what nova-compute writes elsewhere is gone with its container)"
+                    "Forbidden: state_path is managed via the /var/lib/nova host mount and must not be set in "
+                    "extraConfig (what nova-compute writes elsewhere is gone with its container)"
                 ),
             )
         ],

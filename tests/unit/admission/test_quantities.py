@@ -55,3 +55,8 @@ def test_what_is_no_quantity_is_refused(text: Any) -> None:
 def test_an_exponent_that_is_no_whole_number_in_reach_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="unable to parse quantity's suffix"):
         quantities.parse(text)
+
+
+@pytest.mark.parametrize(("text", "thousandths"), [("1n", 1), ("-1n", -1), ("1.0001", 1001), ("2m", 2), ("0", 0)])
+def test_a_pod_knows_nothing_finer_than_a_thousandth(text: str, thousandths: int) -> None:
+    assert quantities.parse_for_pod(text) == fractions.Fraction(thousandths, 1000)

@@ -41,6 +41,12 @@ def parse(value: Any) -> fractions.Fraction:
     return -amount if sign == "-" else amount
 
 
+def parse_for_pod(value: Any) -> fractions.Fraction:
+    """The amount as a pod keeps it: whatever is finer than a thousandth is rounded away from zero."""
+    amount = parse(value)
+    return fractions.Fraction(math.ceil(abs(amount) * 1000), 1000) * (-1 if amount < 0 else 1)
+
+
 def _factor(suffix: str) -> fractions.Fraction:
     if suffix in _DECIMAL:
         return fractions.Fraction(10) ** _DECIMAL[suffix]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fractions
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import labels, quantities, violations, workload
@@ -58,13 +58,13 @@ def _judge_amount(name: str, value: Any, field: str) -> Iterator[violations.Viol
         yield violations.invalid(field, name, "must be a standard resource for containers")
     if not problems and not _is_native(name) and not _is_extended(name):
         yield violations.invalid(field, name, "doesn't follow extended resource name standard")
-    amount, problem = _amount(value)
+    amount, problem = _amount(value, quantities.parse_for_pod)
     if amount is None:
         yield violations.invalid(field, value, problem)
         return
     if amount < 0:
         yield violations.invalid(field, value, "must be greater than or equal to 0")
-    if _is_extended(name) and math.ceil(amount * 1000) % 1000:
+    if _is_extended(name) and amount.denominator != 1:
         yield violations.invalid(field, value, "must be an integer")
     if name.startswith(_HUGE_PAGES) and not _is_whole_pages(name, amount):
         yield violations.invalid(field, value, f"{value} is not positive integer multiple of {name}")
@@ -77,7 +77,7 @@ def _judge_pair(name: str, request: Any, limit: Any, field: str) -> Iterator[vio
         if not may_overcommit:
             yield violations.required(f"{field}.limits", "Limit must be set for non overcommitable resources")
         return
-    wanted, most = _amount(request)[0], _amount(limit)[0]
+    wanted, most = (_amount(one, quantities.parse_for_pod)[0] for one in (request, limit))
     if wanted is None or most is None:
         return
     if wanted != most and not may_overcommit:
@@ -86,10 +86,12 @@ def _judge_pair(name: str, request: Any, limit: Any, field: str) -> Iterator[vio
         yield violations.invalid(path, request, f"must be less than or equal to {name} limit of {limit}")
 
 
-def _amount(value: Any) -> tuple[fractions.Fraction | None, str]:
+def _amount(
+    value: Any, parse: Callable[[Any], fractions.Fraction] = quantities.parse
+) -> tuple[fractions.Fraction | None, str]:
     """The amount, or None and what is wrong with the quantity."""
     try:
-        return quantities.parse(value), ""
+        return parse(value), ""
     except ValueError as error:
         return None, str(error)
 
