@@ -89,11 +89,11 @@ def test_owned_key_in_extra_config_is_not_healthy(section: str, key: str) -> Non
     )
 
 
-def test_overridden_keys_are_named_in_order_with_what_owns_them() -> None:
+def test_overridden_keys_are_named_in_order_with_what_follows() -> None:
     extra = {"libvirt": {"virt_type": "qemu", "cpu_mode": "none", "rbd_user": "x"}, "DEFAULT": {"host": "x"}}
     assert compute_config.judge_extra_config(extra)["condition"]["message"] == (
         "spec.extraConfig overrides operator-owned keys: "
-        "[DEFAULT] host (the node name, OS_DEFAULT__HOST from spec.nodeName); "
+        "[DEFAULT] host (the compute service would not register under its node's name); "
         "[libvirt] cpu_mode (spec.libvirt.cpuMode); "
         "[libvirt] virt_type (spec.libvirt.virtType)"
     )

@@ -23,13 +23,16 @@ _MOST_OF_COMMENT: Final = 200
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnedKey:
-    """A key of compute-pool.conf that the operator owns. A ``rejected`` one is refused, another one is reported."""
+    """A key of compute-pool.conf that the operator owns. A ``rejected`` one is refused, another one is reported.
+
+    ``source`` is what sets it, ``impact`` what follows when spec.extraConfig does instead.
+    """
 
     section: str
     key: str
     rejected: bool
     source: str
-    impact: str = ""
+    impact: str
 
 
 def _rejected(section: str, key: str, source: str, impact: str) -> OwnedKey:
@@ -37,7 +40,9 @@ def _rejected(section: str, key: str, source: str, impact: str) -> OwnedKey:
 
 
 def _reported(key: str, field: str) -> OwnedKey:
-    return OwnedKey(section="libvirt", key=key, rejected=False, source=f"spec.libvirt.{field}")
+    # What follows is that this field does not count.
+    source = f"spec.libvirt.{field}"
+    return OwnedKey(section="libvirt", key=key, rejected=False, source=source, impact=source)
 
 
 _HOST_IP: Final = "from status.hostIP"
@@ -292,7 +297,7 @@ def judge_rendered(config_map: str) -> dict[str, Any]:
 def judge_extra_config(extra: Mapping[str, Mapping[str, str]] | None) -> dict[str, Any]:
     """The ExtraConfigHealthy outcome of spec.extraConfig."""
     overridden = [
-        f"[{section}] {key} ({known.source})"
+        f"[{section}] {key} ({known.impact})"
         for section, keys in sorted((extra or {}).items())
         for key in sorted(keys)
         if (known := owned(section, key))

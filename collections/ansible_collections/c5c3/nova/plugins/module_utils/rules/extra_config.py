@@ -78,10 +78,8 @@ def _rejected(section: str, key: str) -> violations.Violation | None:
     known = compute_config.owned(section, key)
     if known is None or not known.rejected:
         return None
-    message = f"{known.key} is managed via {known.source} and must not be set in extraConfig"
-    return violations.forbidden(
-        violations.key(FIELD, section, key), f"{message} ({known.impact})" if known.impact else message
-    )
+    message = f"{known.key} is managed via {known.source} and must not be set in extraConfig ({known.impact})"
+    return violations.forbidden(violations.key(FIELD, section, key), message)
 
 
 def _free_options(extra: ExtraConfig) -> dict[str, list[str]]:
