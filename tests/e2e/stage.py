@@ -135,7 +135,9 @@ class Stage:
         if self._terminal:
             self._draw(rows, said)
         else:
-            self._list([row for row in rows if before is None or row not in before[0]], said)
+            known = before[0] if before is not None else ()
+            dropped = [row.node for row in known if row.node not in {now.node for now in rows}]
+            self._list([row for row in rows if row not in known], dropped, said)
 
     def _draw(self, rows: Sequence[Row], said: str) -> None:
         table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
@@ -151,13 +153,15 @@ class Stage:
         self._print(f"   {self._clock()}  {said}")
         self._console.print(rich.padding.Padding(table, (0, 0, 0, 13)))
 
-    def _list(self, changed: Sequence[Row], said: str) -> None:
+    def _list(self, changed: Sequence[Row], dropped: Sequence[str], said: str) -> None:
         for row in changed:
             node, zone, phase, instances, service, pod = row.cells
             self._print(
                 f"   {self._clock()}  {node:<10} {zone:<4} {phase:<10}"
                 f" instances {instances:<2} service {service:<14} pod {pod}"
             )
+        for node in dropped:
+            self._print(f"   {self._clock()}  {node:<10} is dropped from the ledger")
         self._print(f"   {self._clock()}  {said}")
 
     def event(self, line: str, *, warning: bool) -> None:
