@@ -127,3 +127,9 @@ def test_a_toleration_that_lets_go_of_the_node_is_admitted(toleration: dict[str,
 )
 def test_a_toleration_that_no_pod_may_carry_is_refused(toleration: dict[str, Any], said: str) -> None:
     assert created(tolerations=[toleration]) == [f"spec.tolerations[0]{said}"]
+
+
+def test_toleration_that_got_past_admission_is_left_out_of_the_pod() -> None:
+    keeps = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"}
+    evictable = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+    assert tolerations.admissible([{"operator": "Exists"}, keeps, evictable]) == [keeps, evictable]

@@ -14,6 +14,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     drain,
     phases,
     status,
+    tolerations,
     traits,
     workload,
 )
@@ -34,6 +35,7 @@ def daemon_set_values(pool: dict[str, Any], default_pull_policy: str, nova: dict
         "image": workload.image(spec.get("image"), nova["installed_release"]),
         "pull_policy": workload.pull_policy(spec.get("image"), default_pull_policy),
         "resources": workload.resources(spec.get("resources")),
+        "tolerations": tolerations.admissible(spec.get("tolerations") or []),
         "update_strategy": workload.update_strategy(spec),
     }
 

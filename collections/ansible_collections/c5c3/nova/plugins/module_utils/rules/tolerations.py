@@ -7,7 +7,7 @@ would register its compute service again after it was deleted, so a pool may not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import labels, violations
@@ -35,6 +35,11 @@ def tolerates_offboarding(toleration: Mapping[str, Any]) -> bool:
         return False
     operator = toleration.get("operator") or "Equal"
     return operator == "Exists" or (operator == "Equal" and not toleration.get("value"))
+
+
+def admissible(tolerations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The tolerations that a pod may carry; one that got past admission must not keep a nova-compute on the node."""
+    return [dict(toleration) for toleration in tolerations if not tolerates_offboarding(toleration)]
 
 
 def judge(toleration: Mapping[str, Any], field: str) -> Iterator[violations.Violation]:
