@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -355,6 +356,14 @@ class Bench:
     @staticmethod
     def _stops(condition: cluster.Object) -> bool:
         return conditions.reason(condition["type"], condition["reason"]).flow is conditions.Flow.STOPS
+
+
+def process_of(pod: cluster.Object) -> int:
+    """The nova-compute of a pod, as the machine counts its processes."""
+    status = next(one for one in pod["status"]["containerStatuses"] if one["name"] == "nova-compute")
+    match = re.fullmatch("proc://([0-9]+)", status["containerID"])
+    assert match, status
+    return int(match[1])
 
 
 def _is_empty(found: tuple[list[Any], list[Any]]) -> bool:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import base64
 import pathlib
 import re
+import subprocess
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from nova_compute_operator import folders, passes
 condition = pytest.mark.condition
 
 NODE = benches.NODE
+CONFIG_FOLDER = "/etc/nova/compute-pool.conf.d"
 
 
 def pod_spec(bench: benches.Bench, pool: str) -> dict[str, Any]:
@@ -89,7 +92,7 @@ def test_pod_mounts_what_the_node_contract_lists(bench: benches.Bench, settled: 
     made = "DirectoryOrCreate"
     assert mounted == {
         "/etc/nova/compute-config": ("secret", "", True, ""),
-        "/etc/nova/compute-pool.conf.d": ("configMap", "", True, ""),
+        CONFIG_FOLDER: ("configMap", "", True, ""),
         "/run/libvirt": ("/run/libvirt", made, False, ""),
         "/var/lib/nova": ("/var/lib/nova", made, False, "Bidirectional"),
         "/run/openvswitch": ("/run/openvswitch", made, False, ""),
@@ -243,13 +246,50 @@ def test_libvirt_and_live_migration_settings_reach_nova_compute(bench: benches.B
         "libvirt.cpu_mode": "custom",
         "libvirt.cpu_models": "['Nehalem', 'IvyBridge']",
         "libvirt.images_type": "raw",
-        "os_vif_ovs.ovsdb_connection": "unix:/run/openvswitch/db.sock",
         "vnc.server_proxyclient_address": address,
         "vnc.server_listen": address,
-        # Secrets are dumped masked: that there is one is all that may be seen.
+        # Masked: that there is one is all that may be seen.
         "transport_url": "****",
-        **{f"{section}.password": "****" for section in ("service_user", "placement", "neutron", "cinder")},
     }
     assert {key: options.get(key) for key in expected} == expected
-    dumped = {key if "." in key else f"DEFAULT.{key}" for key in expected} | {"keystone_authtoken.password"}
-    assert {f"{owned.section}.{owned.key}" for owned in compute_config.OWNED_KEYS} <= dumped
+    # What is an option only once os-vif is loaded, after the dump.
+    assert os_vif_option(bench, settled, "ovsdb_connection") == "unix:/run/openvswitch/db.sock"
+    # The passwords are no options yet when nova-compute dumps them; it reads them from its environment.
+    with_password = {"keystone_authtoken", "service_user", "placement", "neutron", "cinder"}
+    assert sections_with_the_contracts_password(bench, settled) == with_password
+    seen = {key if "." in key else f"DEFAULT.{key}" for key in expected}
+    seen |= {"os_vif_ovs.ovsdb_connection", *(f"{section}.password" for section in with_password)}
+    assert {f"{owned.section}.{owned.key}" for owned in compute_config.OWNED_KEYS} <= seen
+
+
+_READ_OPTION = """
+import sys
+import os_vif
+from oslo_config import cfg
+os_vif.initialize()
+cfg.CONF(sys.argv[2:], project="nova")
+print(cfg.CONF.os_vif_ovs[sys.argv[1]])
+"""
+
+
+def os_vif_option(bench: benches.Bench, pool: str, option: str) -> str:
+    """The option as a Python in the pool's pod reads it from the files of nova-compute."""
+    process = benches.process_of(bench.cluster.pods(pool)[0])
+    files = ("--config-file", "/etc/nova/compute-config/nova-compute.conf", "--config-dir", CONFIG_FOLDER)
+    environment = pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    path = next(variable for variable in environment if variable.startswith(b"PATH=")).decode()
+    inside = ("nsenter", "--target", str(process), "--mount", "--root", "--wd", "env", "-i", path)
+    done = subprocess.run(
+        (*inside, "python3", "-c", _READ_OPTION, option, *files), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def sections_with_the_contracts_password(bench: benches.Bench, pool: str) -> set[str]:
+    """The sections whose password the pool's nova-compute finds in its environment, where it is the contract's."""
+    encoded = bench.cluster.read("Secret", benches.CONTRACT)["data"]["password"]
+    process = benches.process_of(bench.cluster.pods(pool)[0])
+    environment = pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    found = [re.fullmatch(rb"OS_(\w+)__PASSWORD=(.*)", variable) for variable in environment]
+    return {match[1].decode().lower() for match in found if match and match[2] == base64.b64decode(encoded)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import re
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -249,7 +248,7 @@ def test_job_of_somebody_else_under_the_name_is_left_alone(bench: benches.Bench,
 
 @condition("ServicesReady", "ServicesDown")
 def test_service_of_a_hung_nova_compute_is_named_once_nova_reports_it_down(bench: benches.Bench, settled: str) -> None:
-    process = process_of(bench.cluster.pods(settled)[0])
+    process = benches.process_of(bench.cluster.pods(settled)[0])
     bench.undo.callback(bench.wait_service, NODE)
     bench.undo.callback(os.kill, process, signal.SIGCONT)
     os.kill(process, signal.SIGSTOP)
@@ -262,14 +261,6 @@ def test_service_of_a_hung_nova_compute_is_named_once_nova_reports_it_down(bench
     bench.wait_service(NODE)
     bench.expect(settled, "ServicesReady", "True ServicesUp")
     bench.expect(settled, "Ready", "True AllReady")
-
-
-def process_of(pod: cluster.Object) -> int:
-    """The nova-compute of a pod, as the machine counts its processes."""
-    status = next(one for one in pod["status"]["containerStatuses"] if one["name"] == "nova-compute")
-    match = re.fullmatch("proc://([0-9]+)", status["containerID"])
-    assert match
-    return int(match[1])
 
 
 @condition("ServicesReady", "ComputeAPIError")
