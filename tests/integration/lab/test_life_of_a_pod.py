@@ -204,7 +204,8 @@ def test_rolling_update_replaces_one_pod_at_a_time(cluster: Any) -> None:
     cluster.kubectl("rollout", "status", "daemonset/one", "--timeout=60s")
     done.set()
     counter.join()
-    assert fewest[0] == 2
+    # Whether the moment with two is seen depends on how quickly a pod is replaced; fewer must never be.
+    assert fewest[0] >= 2
     commands = [item["spec"]["containers"][0]["command"][-1] for item in cluster.get("pods")["items"]]
     assert commands == ["exec sleep 601"] * 3
 
