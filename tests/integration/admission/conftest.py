@@ -62,9 +62,12 @@ def novas(server: kube.Server) -> Iterator[None]:
     yield from defined(server, manifest)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def loose(server: kube.Server) -> Iterator[None]:
-    """A kind NovaCompute whose schema refuses nothing, so that what the webhook says for itself is heard."""
+    """A kind NovaCompute whose schema refuses nothing, so that what the webhook says for itself is heard.
+
+    It goes with the module: while two groups have a NovaCompute, kubectl does not know which one is meant.
+    """
     manifest = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
