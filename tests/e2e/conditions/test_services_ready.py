@@ -38,9 +38,12 @@ def unmapped(bench: benches.Bench, settled: str) -> Iterator[str]:
 
 
 def drop_job(bench: benches.Bench) -> None:
-    """Return when no discovery Job is left."""
+    """Return when no discovery Job and no pod of one is left: a Job of the same name must not meet them."""
     bench.cluster.delete("Job", JOB)
     bench.wait("no discovery Job is left", lambda: bench.cluster.get("Job", JOB) is None)
+    bench.wait(
+        "no pod of it is left", lambda: not bench.cluster.all("Pod", labels={"batch.kubernetes.io/job-name": JOB})
+    )
 
 
 def job_ends(bench: benches.Bench) -> cluster.Object:

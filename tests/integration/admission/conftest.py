@@ -66,16 +66,16 @@ def novas(server: kube.Server) -> Iterator[None]:
 def loose(server: kube.Server) -> Iterator[None]:
     """A kind NovaCompute whose schema refuses nothing, so that what the webhook says for itself is heard.
 
-    It goes with the module: while two groups have a NovaCompute, kubectl does not know which one is meant.
+    It has names of its own, because kubectl remembers for a while which resource a name stands for.
     """
     manifest = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"novacomputes.{webhooks.LOOSE_GROUP}"},
+        "metadata": {"name": f"{webhooks.LOOSE_PLURAL}.{webhooks.LOOSE_GROUP}"},
         "spec": {
             "group": webhooks.LOOSE_GROUP,
             "scope": "Namespaced",
-            "names": {"kind": "NovaCompute", "plural": "novacomputes"},
+            "names": {"kind": "NovaCompute", "plural": webhooks.LOOSE_PLURAL, "singular": "loose"},
             "versions": [
                 {
                     "name": "v1alpha1",

@@ -24,6 +24,7 @@ from integration import kube
 TREE = pathlib.Path(__file__).parents[3]
 LABEL = "test.c5c3.io/admission"
 LOOSE_GROUP = "loose.test.c5c3.io"
+LOOSE_PLURAL = "looses"
 MUTATE_PATH = "/mutate-nova-openstack-c5c3-io-v1alpha1-novacompute"
 VALIDATE_PATH = "/validate-nova-openstack-c5c3-io-v1alpha1-novacompute"
 CONFIGURATIONS = {
@@ -59,7 +60,11 @@ class Webhooks:
     def install(self) -> None:
         """Create both configurations, without a trust yet."""
         for plural, (kind, hook, path) in CONFIGURATIONS.items():
-            rule = {"operations": ["CREATE", "UPDATE"], "apiVersions": ["v1alpha1"], "resources": ["novacomputes"]}
+            rule = {
+                "operations": ["CREATE", "UPDATE"],
+                "apiVersions": ["v1alpha1"],
+                "resources": ["novacomputes", LOOSE_PLURAL],
+            }
             webhook = {
                 "name": hook,
                 "admissionReviewVersions": ["v1"],
@@ -143,7 +148,8 @@ class Unruly(kube.Pools):
     """NovaComputes of a group whose schema refuses nothing."""
 
     def path(self, name: str = "") -> str:
-        return super().path(name).replace(kube.GROUP_VERSION, f"{LOOSE_GROUP}/v1alpha1")
+        path = super().path(name).replace(kube.GROUP_VERSION, f"{LOOSE_GROUP}/v1alpha1")
+        return path.replace("/novacomputes", f"/{LOOSE_PLURAL}")
 
     def manifest(self, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         return super().manifest(name, spec) | {"apiVersion": f"{LOOSE_GROUP}/v1alpha1"}
