@@ -217,7 +217,14 @@ def failing_job(bench: benches.Bench) -> dict[str, Any]:
         "metadata": {"name": JOB, "namespace": cluster.NAMESPACE, "ownerReferences": [owner]},
         "spec": {
             "backoffLimit": 0,
-            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+            # Not on a node without a kubelet, where every command succeeds.
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "nodeSelector": {"lab.c5c3.io/role": "control"},
+                    "containers": [container],
+                }
+            },
         },
     }
 
