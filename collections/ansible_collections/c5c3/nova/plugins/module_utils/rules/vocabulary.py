@@ -30,7 +30,6 @@ DRAIN_FINALIZER: Final = "nova.openstack.c5c3.io/compute-drain"
 MIRROR_LABEL: Final = "nova.openstack.c5c3.io/compute-config-mirror"
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 CONFIG_BASE_LABEL: Final = "cobaltcore.c5c3.io/config-base"
-CONTRACT_HASH_ANNOTATION: Final = "nova.c5c3.io/compute-config-hash"
 COMPONENT: Final = "nova-compute"
 #: The value of app.kubernetes.io/name on every child.
 APPLICATION: Final = "novacompute"
@@ -59,8 +58,6 @@ LOOK_AT_INPUT: Final = 15.0
 LOOK_AT_DRAINING: Final = 30.0
 LOOK_AFTER_FAILURE: Final = 30.0
 LOOK_AT_SETTLED: Final = 60.0
-#: Somebody else wrote the pool during the pass: what they wrote is read at once.
-LOOK_AFTER_CONFLICT: Final = 1.0
 
 # The host discovery Job, in seconds since it ended ("Reaching Nova").
 DISCOVERY_REPLACED_AFTER: Final = 30.0
