@@ -145,6 +145,11 @@ class SharedWorld(worlds.World):
         shown = self.stand.output("openstack", "trait", "list", "--os-placement-api-version", "1.6", "--format", "json")
         return {row["name"] for row in json.loads(shown) if row["name"].startswith("CUSTOM_")}
 
+    def evidence(self) -> str:
+        """What the other operator did last, too."""
+        last = "\n".join(self.hypervisors.log().splitlines()[-60:])
+        return f"{super().evidence()}\n--- hypervisor operator, end of its log\n{last}"
+
     def expect_kept_promises(self) -> None:
         """What the pool never does; whatever was done of it has been done by the other operator."""
         assert self.witness.hosts("enabled") == sorted([*self._enabled, *self.enabled_by_other])

@@ -13,10 +13,11 @@ import subprocess
 
 from novalab import errors, lab, processes, progress, rows
 
-#: Node monitoring that notices a dead agent in a minute or two instead of five. kwokctl multiplies both by five.
+#: Node monitoring that notices a dead agent in two minutes instead of five, and never a busy one: it would take the
+#: node's pods for unready. kwokctl multiplies both by five.
 _OPTIONS = {
     "kubeControllerManagerNodeMonitorPeriodMilliseconds": 1000,
-    "kubeControllerManagerNodeMonitorGracePeriodMilliseconds": 8000,
+    "kubeControllerManagerNodeMonitorGracePeriodMilliseconds": 24000,
 }
 #: One line for each write, with its user agent: it shows who changed something, and that nobody did.
 _AUDIT_POLICY = {

@@ -31,8 +31,12 @@ def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return [*pod["initContainers"], *pod["containers"]]
 
 
-def wait_ready(bench: benches.Bench, pool: str, count: int) -> None:
-    """Return when so many pods are ready and none else is there, and the DaemonSet says so."""
+def wait_ready(bench: benches.Bench, pool: str, count: int, *, updated: int | None = None) -> None:
+    """Return when so many pods are ready and none else is there, and the DaemonSet, as it is now, says so.
+
+    ``updated`` is how many of them are of its current template; all of them, if it is not given.
+    """
+    bench.wait_observed(pool)
     bench.wait(
         f"{count} ready pods",
         lambda: [cluster.is_ready(pod) for pod in bench.cluster.pods(pool)],
@@ -40,9 +44,15 @@ def wait_ready(bench: benches.Bench, pool: str, count: int) -> None:
     )
     bench.wait(
         "the DaemonSet counts them",
-        lambda: bench.cluster.read("DaemonSet", f"{pool}-nova-compute")["status"].get("numberReady"),
-        lambda seen: seen == count,
+        lambda: counted(bench, pool),
+        lambda seen: seen == (count, count if updated is None else updated),
     )
+
+
+def counted(bench: benches.Bench, pool: str) -> tuple[int, int]:
+    """How many ready pods, and how many pods of the current template, the DaemonSet's status has."""
+    status = bench.cluster.read("DaemonSet", f"{pool}-nova-compute")["status"]
+    return status.get("numberReady", 0), status.get("updatedNumberScheduled", 0)
 
 
 @condition("DaemonSetReady", "DaemonSetProgressing")
@@ -60,13 +70,14 @@ def test_on_delete_pool_progresses_until_each_old_pod_was_deleted(bench: benches
     digest = "sha256:" + "0" * 64
     bench.set_spec(name, {"image": {"repository": "registry.example/nova-compute", "digest": digest}})
     bench.run(name)
-    for old in [pod["metadata"]["name"] for pod in bench.cluster.pods(name)]:
+    for number, old in enumerate([pod["metadata"]["name"] for pod in bench.cluster.pods(name)]):
+        wait_ready(bench, name, 2, updated=number)
         said = bench.expect(name, "DaemonSetReady", "False DaemonSetProgressing")
         assert said.message == "Waiting for the nova-compute DaemonSet: 2 of 2 nodes run a ready pod"
         assert bench.pool(name)["status"]["installedImage"] == "registry.example/nova-compute:one"
         bench.cluster.delete("Pod", old)
         bench.wait("the old pod is gone", lambda old=old: bench.cluster.get("Pod", old) is None)
-        wait_ready(bench, name, 2)
+    wait_ready(bench, name, 2)
     bench.run_until(
         name,
         "every node runs a pod of the new image",

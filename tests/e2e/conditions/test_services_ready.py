@@ -262,6 +262,9 @@ def test_service_of_a_hung_nova_compute_is_named_once_nova_reports_it_down(bench
     bench.undo.callback(bench.wait_service, NODE)
     bench.undo.callback(os.kill, process, signal.SIGCONT)
     os.kill(process, signal.SIGSTOP)
+    # As if it had not reported for two minutes.
+    long_ago = "now() at time zone 'utc' - interval '2 minutes'"
+    bench.stand.sql("nova", f"UPDATE services SET updated_at={long_ago}, last_seen_up={long_ago} WHERE host='{NODE}'")
     bench.wait("Nova reports the service down", lambda: bench.cloud.services()[NODE]["state"], "down".__eq__)
     said = bench.expect(settled, "ServicesReady", "False ServicesDown")
     assert said.message == f"Compute service down: {NODE}"

@@ -17,6 +17,7 @@ def gather(the_stand: stand.Stand, operator: operator_process.OperatorProcess | 
         parts.append(_part(f"events of {pool}", lambda pool=pool: _events(the_stand, pool)))  # type: ignore[misc]
         parts.append(_part(f"pods of {pool}", lambda pool=pool: _pods(the_stand, pool)))  # type: ignore[misc]
     parts.append(_part("compute services", lambda: _services(the_stand)))
+    parts.append(_part("servers", lambda: _servers(the_stand)))
     parts.append(_part("aggregates", lambda: yaml.safe_dump(the_stand.cloud.aggregates())))
     if operator is not None:
         parts.append(_part(f"operator, end of {operator.log}", operator.tail))
@@ -79,4 +80,12 @@ def _services(the_stand: stand.Stand) -> str:
     return "\n".join(
         f"{host}  {row['status']}  {row['state']}  {row.get('disabled_reason') or ''}"
         for host, row in sorted(the_stand.cloud.services().items())
+    )
+
+
+def _servers(the_stand: stand.Stand) -> str:
+    return "\n".join(
+        f"{row['id']}  {row.get('OS-EXT-SRV-ATTR:host')}  {row['status']}  {row.get('OS-EXT-STS:task_state') or ''}"
+        f"  {(row.get('fault') or {}).get('message', '')}"
+        for row in the_stand.cloud.servers()
     )
