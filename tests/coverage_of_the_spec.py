@@ -4,9 +4,9 @@
 
     python tests/coverage_of_the_spec.py [--short]
 
-The rows are read from the product's own tables, the tests from the marks in their source (`condition`, `event`,
-`phase`, `table`): nothing is run or collected. That a marked test really saw its condition or phase is asserted when it
-runs, see tests/e2e/conditions/conftest.py.
+The rows are read from the product's own tables and from `public_cases.py`, the tests from the marks in their source
+(`condition`, `event`, `phase`, `table`, `case`): nothing is run or collected. That a marked test really saw its
+condition or phase is asserted when it runs, see tests/e2e/conditions/conftest.py.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parent
 COLLECTION = ROOT / "collections" / "ansible_collections" / "c5c3" / "nova"
 
-for _folder in (ROOT / "collections", ROOT / "operator"):
+for _folder in (ROOT / "collections", ROOT / "operator", TESTS):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
+import public_cases  # noqa: E402 - the folders are known only now
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import (  # noqa: E402 - the folders are known only now
     compute_config,
     conditions,
@@ -34,21 +35,23 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (  # noqa: 
 )
 
 Row = tuple[str, ...]
-MARKS = ("condition", "event", "phase", "table")
+MARKS = ("condition", "event", "phase", "table", "case")
 
 #: Rows that this version cannot reach, with the reason.
 NOT_YET: Mapping[tuple[str, Row], str] = {
     ("condition", (conditions.TRAITS, "TargetClusterUnavailable")): "a later version: pools on target clusters",
+    **{("case", (number,)): why for number, why in public_cases.TO_COME.items()},
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table of the specification: the mark that claims a row of it, and the rows."""
+    """A table: the mark that claims a row of it, the rows, and what a row is about where its name does not say."""
 
     title: str
     mark: str
     rows: Sequence[Row]
+    about: Mapping[Row, str] = dataclasses.field(default_factory=dict)
 
 
 def tables() -> list[Table]:
@@ -59,7 +62,13 @@ def tables() -> list[Table]:
         Table("Node phases", "phase", [(one,) for one in sorted(vocabulary.HELD_PHASES | {vocabulary.CONFLICT})]),
         Table(f"Owned keys ({len(compute_config.OWNED_KEYS)})", "table", [("owned keys",)]),
         Table("Volumes of the pod", "table", [("volumes",)]),
+        _cases(),
     ]
+
+
+def _cases() -> Table:
+    about = {(number,): f"{case.seen}: {case.right}" for number, case in public_cases.CASES.items()}
+    return Table("Public cases", "case", list(about), about)
 
 
 def recorded_events(folder: pathlib.Path = COLLECTION / "plugins" / "modules") -> list[str]:
@@ -121,6 +130,8 @@ def lines(found: Mapping[tuple[str, Row], Sequence[str]], *, short: bool) -> Ite
         for row in table.rows if not short else ():
             tests = found.get((table.mark, row), [])
             shown = tests or [NOT_YET.get((table.mark, row), "NO TEST")]
+            if row in table.about:
+                yield f"  {table.about[row]}"
             yield f"  {' '.join(row):<58} {shown[0]}"
             yield from (f"  {'':<58} {test}" for test in shown[1:])
 
