@@ -19,13 +19,16 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint test-unit test-plays test-lab ## everything: checks, then the tests, fast ones first
+test: lint test-unit test-plays test-chart test-lab ## everything: checks, then the tests, fast ones first
 
 test-unit: venv ## the tests that need nothing but Python
 	$(PYTEST) tests/unit
 
 test-plays: venv ## the tests that run Ansible, and still need no cluster
 	$(PYTEST) tests/plays
+
+test-chart: venv ## the chart, linted and rendered by Helm, which is built at the first run
+	$(PYTEST) tests/chart
 
 test-lab: venv ## the tests against a real Kubernetes and a real Nova
 	$(BIN)/python tests/run_against_lab.py
@@ -69,4 +72,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build *.egg-info operator/*.egg-info
 
-.PHONY: help demo test test-unit test-plays test-lab lint bench lab lab-down lock venv clean
+.PHONY: help demo test test-unit test-plays test-chart test-lab lint bench lab lab-down lock venv clean

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the programs of the control plane come from: the user's folder, the PATH, or a build from Go modules.
+"""Where the programs of the control plane, and Helm, come from: the user's folder, the PATH, or Go modules.
 
 A build takes minutes once and is kept outside the tree, keyed by everything that decides its outcome.
 """
@@ -20,9 +20,16 @@ from novalab import errors, lab, progress
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 KWOK = ("kwok", "kwokctl")
+HELM = "helm"
 
 _MODULE = pathlib.Path(__file__).resolve().parents[2] / "kubernetes"
 _KWOK_MODULE = _MODULE / "kwok"
+_HELM_MODULE = _MODULE / "helm"
+#: What is built of a module that names the programs of others; the control plane is a program of its own.
+_PACKAGES = {
+    _KWOK_MODULE: [f"sigs.k8s.io/kwok/cmd/{name}" for name in KWOK],
+    _HELM_MODULE: ["helm.sh/helm/v4/cmd/helm"],
+}
 _KUBERNETES_VERSION = re.compile(r"^\s+k8s\.io/kubernetes v(\d+)\.(\d+)\.(\d+)$", re.MULTILINE)
 #: What Go's module and build caches take for a cold build, measured, with some air.
 _SPACE_TO_BUILD = 7 * 1024**3
@@ -36,6 +43,11 @@ def find_or_build(tell: progress.Part) -> dict[str, pathlib.Path]:
     if len(on_path) == len(CONTROL_PLANE) + len(KWOK):
         return {name: pathlib.Path(path) for name, path in on_path.items()}
     return {**_built(_KWOK_MODULE, KWOK, tell), **_built(_MODULE, CONTROL_PLANE, tell)}
+
+
+def find_or_build_helm(tell: progress.Part) -> pathlib.Path:
+    """The path of Helm, which is no part of a lab but installs charts into one. Raises LabError."""
+    return _built(_HELM_MODULE, (HELM,), tell)[HELM]
 
 
 def _from_folder(folder: pathlib.Path) -> dict[str, pathlib.Path]:
@@ -85,7 +97,7 @@ def _build(module: pathlib.Path, target: pathlib.Path, tell: progress.Part) -> N
         version = {"gitVersion": f"v{major}.{minor}.{patch}", "gitMajor": major, "gitMinor": minor}
         flags = "-s -w " + " ".join(f"-X {prefix}{key}={value}" for key, value in version.items())
     else:
-        package, what, flags = [f"sigs.k8s.io/kwok/cmd/{name}" for name in KWOK], "kwok", "-s -w"
+        package, what, flags = _PACKAGES[module], module.name, "-s -w"
     tell(f"{what}: downloading Go modules")
     listed = _run([go, "list", "-mod=readonly", "-deps", *package], module, log)
     with tempfile.TemporaryDirectory(dir=lab.cache_home(), prefix="build-") as folder:
