@@ -51,11 +51,13 @@ class Operator:
         # What ends the process: None for a signal, else the reason. This queue may be put to from a signal handler.
         self._endings: stdlib_queue.SimpleQueue[str | None] = stdlib_queue.SimpleQueue()
         self._numbers = metrics.Metrics()
+        self._engine = passes.warm_engine(told.playbook, store) if told.warm_engine else None
         runs = passes.Passes(
             playbook=told.playbook,
             store=store,
             timeout=told.pass_timeout,
             default_image_pull_policy=told.default_image_pull_policy,
+            engine=self._engine,
         )
         self._dispatcher = dispatch.Dispatcher(
             runs=runs,
@@ -96,6 +98,8 @@ class Operator:
             for server in self._servers():
                 stack.callback(server.close)
             stack.callback(self._admission.close)
+            if self._engine is not None:
+                stack.callback(self._engine.close)
             self._dispatcher.start()
             for watch in self._watches:
                 watch.start()
@@ -143,6 +147,13 @@ class Operator:
         )
         numbers.gauge("nova_compute_operator_passes_running", "Passes that run", lambda: self._dispatcher.running)
         numbers.gauge("nova_compute_operator_leading", "Whether this process runs passes", lambda: self._leading)
+        if self._engine is not None:
+            engine = self._engine
+            numbers.gauge(
+                "nova_compute_operator_cold_passes",
+                "Passes that the warm process could not run",
+                lambda: engine.cold_runs,
+            )
         numbers.watch_ages(lambda: [(watch.kind.name, watch.age) for watch in self._watches])
 
     def _servers(self) -> Iterator[health.Server]:

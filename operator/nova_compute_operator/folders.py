@@ -44,6 +44,10 @@ class Folders:
         self._passes = self._root / "passes"
         shutil.rmtree(self._passes, ignore_errors=True)
         self._passes.mkdir(mode=0o700)
+        #: What Ansible writes of a process that runs no pass itself.
+        self.home = self._root / "home"
+        shutil.rmtree(self.home, ignore_errors=True)
+        self.home.mkdir(mode=0o700)
         self._limit = limit_bytes
         self._kept: list[_Kept] = []
         self._gone: set[str] = set()
@@ -91,6 +95,7 @@ class Folders:
     def close(self) -> None:
         """Remove everything that this process put there."""
         shutil.rmtree(self._passes, ignore_errors=True)
+        shutil.rmtree(self.home, ignore_errors=True)
         self._lock_file.close()
         if self._own:
             shutil.rmtree(self._root, ignore_errors=True)

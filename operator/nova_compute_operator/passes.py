@@ -6,6 +6,7 @@ Each pass has a folder of its own, an inventory of one host, and a deadline. Wha
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -20,6 +21,7 @@ from typing import Any
 import ansible_runner
 
 from nova_compute_operator import folders, log, outcomes, processes
+from nova_compute_operator.engine import engine as engines
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,17 @@ class Cancel:
         return self._event.is_set()
 
 
+def warm_engine(playbook: pathlib.Path, store: folders.Folders) -> engines.Engine:
+    """An engine for the passes of this playbook. Its processes carry a mark, and write nothing outside the store."""
+    environment = {
+        processes.MARK: processes.mark_of("engine"),
+        "ANSIBLE_HOME": str(store.home),
+        "ANSIBLE_LOCAL_TEMP": str(store.home / "tmp"),
+        "TMPDIR": str(store.home),
+    }
+    return engines.Engine(project_of(playbook), environment=environment)
+
+
 def pool_inventory(pool: str) -> dict[str, Any]:
     """The inventory of one pool, for the inventory plug-in of the collection."""
     return {"plugin": "c5c3.nova.pools", "pool": pool}
@@ -58,6 +71,7 @@ class Passes:
         store: folders.Folders,
         timeout: float,
         default_image_pull_policy: str = "",
+        engine: engines.Engine | None = None,
         inventory: Callable[[str], dict[str, Any]] = pool_inventory,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -65,6 +79,7 @@ class Passes:
         self._store = store
         self._timeout = timeout
         self._pull_policy = default_image_pull_policy
+        self._engine = engine
         self._inventory = inventory
         self._clock = clock
 
@@ -118,15 +133,16 @@ class Passes:
             reader.take(event)
             return True
 
-        result = ansible_runner.run(
-            private_data_dir=str(folder),
-            project_dir=str(_project(self._playbook)),
-            playbook=str(self._playbook),
-            limit=pool,
-            quiet=True,
-            event_handler=take,
-            cancel_callback=must_end,
-        )
+        with self._engine.in_use() if self._engine else contextlib.nullcontext():
+            result = ansible_runner.run(
+                private_data_dir=str(folder),
+                project_dir=str(project_of(self._playbook)),
+                playbook=str(self._playbook),
+                limit=pool,
+                quiet=True,
+                event_handler=take,
+                cancel_callback=must_end,
+            )
         if ended:
             return ended[0]
         return outcomes.Verdict.DONE if result.rc == 0 else outcomes.Verdict.FAILED
@@ -151,14 +167,14 @@ class Passes:
             # The playbook's process works in another folder than this one.
             files = os.environ["KUBECONFIG"].split(os.pathsep)
             environment["KUBECONFIG"] = os.pathsep.join(os.path.abspath(name) for name in files if name)  # noqa: PTH100
-        configuration = _project(self._playbook) / "ansible.cfg"
+        configuration = project_of(self._playbook) / "ansible.cfg"
         if configuration.is_file():
             # Named, because Ansible does not trust a file it finds in a folder that others may write to.
             environment["ANSIBLE_CONFIG"] = str(configuration)
         return environment
 
 
-def _project(playbook: pathlib.Path) -> pathlib.Path:
+def project_of(playbook: pathlib.Path) -> pathlib.Path:
     """The folder that holds ansible.cfg, roles and collections: the parent of the playbooks' folder."""
     return playbook.parent.parent
 

@@ -49,6 +49,7 @@ class Settings:
     default_image_pull_policy: str
     playbook: pathlib.Path
     private_data_dir: pathlib.Path | None
+    warm_engine: bool
     pass_timeout: float
     shutdown_grace: float
     zap_devel: bool
@@ -230,6 +231,7 @@ def _parser() -> argparse.ArgumentParser:
         default=None,
         help="where passes keep their files, best in memory (a fresh folder below $TMPDIR)",
     )
+    switch("--warm-engine", default=True, text="fork passes from a process that has Ansible loaded; else start it anew")
     add("--pass-timeout", type=positive_duration, default="10m", help="a pass that takes longer is ended (%(default)s)")
     add(
         "--shutdown-grace",
@@ -258,6 +260,7 @@ def parse(arguments: Sequence[str]) -> Settings:
         default_image_pull_policy=given.default_image_pull_policy,
         playbook=given.playbook,
         private_data_dir=given.private_data_dir,
+        warm_engine=given.warm_engine,
         pass_timeout=given.pass_timeout,
         shutdown_grace=given.shutdown_grace,
         zap_devel=given.zap_devel,

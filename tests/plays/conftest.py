@@ -107,8 +107,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     for part in ("modules", "connection"):
         (collection / "plugins" / part).symlink_to(HERE / "collection" / part)
     (collection / "meta").mkdir()
-    routing = {"action": {"probe": {"redirect": "c5c3.nova.in_process"}}}
-    runtime = {"action_groups": {"all": ["probe"]}, "plugin_routing": routing}
+    modules = sorted(path.stem for path in (HERE / "collection" / "modules").glob("*.py"))
+    routing = {"action": {name: {"redirect": "c5c3.nova.in_process"} for name in modules}}
+    runtime = {"action_groups": {"all": modules}, "plugin_routing": routing}
     (collection / "meta" / "runtime.yml").write_text(yaml.safe_dump(runtime), encoding="utf-8")
     settings = configparser.ConfigParser()
     settings["defaults"] = {

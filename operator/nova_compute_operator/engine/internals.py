@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything of the engine that reaches into private parts of Ansible or of ansible-runner, and nothing else.
+
+None of it is promised to stay as it is, so :func:`unsupported` names the versions it was tried with; with any other
+one, passes run the plain way. What is reached into, and why:
+
+- what loads and configures plugins, so that a warm process has found and imported them before the first pass;
+- the name by which the strategies of Ansible know their worker process, so that a task of the one host of a pass runs
+  in the pass's own process (`InlineWorker`);
+- the compilation of templates and the parsing of YAML files, so that a pass finds done what others did (`Caches`);
+- settings that Ansible reads once, when it is imported, and that differ between passes (`_settle`);
+- the name by which ansible-runner knows what starts a program (`start_playbooks_with`).
+"""
+
+# ruff: noqa: SLF001 - that is what it is for
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import marshal
+import os
+import pathlib
+import pickle
+import random
+import secrets
+import sys
+import tempfile
+import types
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+TRIED: Final[Mapping[str, str]] = {"ansible-core": "2.19", "ansible-runner": "2.4"}
+"""The releases that this module knows, by distribution: every patch release of them."""
+
+COLLECTION: Final = "c5c3.nova"
+
+PER_RUN: Final[Mapping[str, str | None]] = {
+    "ANSIBLE_HOME": "ANSIBLE_HOME",
+    "ANSIBLE_LOCAL_TEMP": "DEFAULT_LOCAL_TMP",
+    "ANSIBLE_CACHE_PLUGIN_CONNECTION": "CACHE_PLUGIN_CONNECTION",
+    "ANSIBLE_REMOTE_TEMP": None,
+}
+"""The settings that may differ between the runs of one warm process: environment variable to the constant that Ansible
+made of it, None where it reads the variable when it needs it."""
+
+# More templates than a playbook has; a bound for one that makes up new ones in each pass.
+_MOST_TEMPLATES: Final = 5000
+
+
+def unsupported() -> str:
+    """Why this installation cannot run passes warm; empty when it can."""
+    for distribution, release in TRIED.items():
+        try:
+            found = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return f"{distribution} is not installed"
+        if not found.startswith(f"{release}."):
+            return f"{distribution} is {found}, and the engine knows {release}"
+    return ""
+
+
+# --- in the operator
+
+
+def start_playbooks_with(spawn: Callable[..., Any]) -> None:
+    """Have ansible-runner start programs with ``spawn``, which takes what ``pexpect.spawn`` takes."""
+    import pexpect
+    from ansible_runner import runner
+
+    runner.pexpect = types.SimpleNamespace(
+        spawn=spawn, EOF=pexpect.EOF, TIMEOUT=pexpect.TIMEOUT, exceptions=pexpect.exceptions
+    )
+
+
+# --- in the warm process
+
+
+def preload(project: pathlib.Path) -> Caches:
+    """Import and find what every run needs; returns the caches of the runs of playbooks below ``project``."""
+    sys.argv = ["ansible-playbook"]
+    importlib.import_module("ansible.cli.playbook")
+    from ansible.plugins import loader
+
+    loader.init_plugin_loader([])
+    # Each run configures the collections once more, as the program does, and finds that it is done.
+    warnings.filterwarnings("ignore", message="AnsibleCollectionFinder has already been configured")
+    for kind in ("connection", "shell", "become", "inventory", "vars", "cache", "strategy"):
+        list(getattr(loader, f"{kind}_loader").all(class_only=True))
+    for kind in ("filter", "test"):
+        list(getattr(loader, f"{kind}_loader").all())
+    for name in ("set_fact", "set_stats", "debug", "assert", "fail", "include_tasks", "normal", "gather_facts"):
+        loader.action_loader.get(f"ansible.builtin.{name}", class_only=True)
+    for name in ("template", "file", "env"):
+        loader.lookup_loader.get(f"ansible.builtin.{name}", class_only=True)
+    _import_collection()
+    _run_tasks_inline()
+    caches = Caches(project)
+    caches.install()
+    return caches
+
+
+def _import_collection() -> None:
+    """Import the modules of the collection with the clients they use. None of them talks when it is imported."""
+    from ansible.plugins import loader
+
+    loader.action_loader.get(f"{COLLECTION}.in_process", class_only=True)
+    package = importlib.import_module(f"ansible_collections.{COLLECTION}.plugins.modules")
+    for folder in package.__path__:
+        for file in sorted(pathlib.Path(folder).glob("[a-z]*.py")):
+            importlib.import_module(f"{package.__name__}.{file.stem}")
+            loader.action_loader.get(f"{COLLECTION}.{file.stem}", class_only=True)
+
+
+# --- in a run
+
+
+def run_playbook(arguments: Sequence[str]) -> None:
+    """Be ``ansible-playbook`` with these arguments; its own name comes first. Ends as a program does."""
+    from ansible.cli import playbook
+
+    _settle()
+    sys.argv = list(arguments)
+    playbook.PlaybookCLI.cli_executor(sys.argv)
+
+
+def _settle() -> None:
+    """Make of the inherited Ansible one that was started with this process's environment."""
+    from ansible import constants
+    from ansible.utils import display
+    from ansible.utils import vars as variables
+
+    tempfile.tempdir = None
+    for name in filter(None, PER_RUN.values()):
+        setattr(constants, name, constants.config.get_config_value(name))
+    # Else the ids of this run's tasks would be those of all others.
+    random.seed()
+    variables.random_int = f"{secrets.randbelow(2**32):08x}"
+    shown = display.Display()
+    for already_said in (shown._warns, shown._deprecations, shown._errors):
+        already_said.clear()
+
+
+# --- tasks without a process of their own
+
+
+def _run_tasks_inline() -> None:
+    from ansible.executor.process import worker
+    from ansible.plugins import strategy
+
+    def make(**given: Any) -> Any:
+        hosts = given["task_vars"].get("ansible_play_hosts_all") or ()
+        alone = len(hosts) <= 1 and not given["task"].async_val
+        return InlineWorker(**given) if alone else worker.WorkerProcess(**given)
+
+    strategy.WorkerProcess = make
+
+
+class InlineWorker:
+    """Stands where the strategy expects a worker process: ``start`` runs the task, and returns when it is done.
+
+    What a process of its own would keep from the play is kept from it here: the task's changes to its own description,
+    to the environment, the working folder and the file mode mask.
+    """
+
+    #: What the strategy asks of a process: this one has always ended well.
+    pid: ClassVar[None] = None
+    exitcode: ClassVar[int] = 0
+
+    def __init__(
+        self,
+        *,
+        final_q: Any,
+        task_vars: Any,
+        host: Any,
+        task: Any,
+        play_context: Any,
+        loader: Any,
+        variable_manager: Any,
+        shared_loader_obj: Any,
+        worker_id: int,  # noqa: ARG002 - the strategy gives it
+        cliargs: Any,  # noqa: ARG002
+    ) -> None:
+        self._queue = final_q
+        self._host = host
+        self._task = task.copy(exclude_parent=True, exclude_tasks=True)
+        self._task._parent = task._parent
+        self._loader = loader
+        self._rest = (task_vars, play_context, loader, shared_loader_obj, final_q, variable_manager)
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return False
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go."""
+
+    def terminate(self) -> None:
+        """Do nothing: it has ended."""
+
+    def start(self) -> None:
+        """Run the task and hand its result to the strategy."""
+        from ansible._internal import _task
+        from ansible.executor import task_executor
+
+        kept, self._loader._tempfiles = self._loader._tempfiles, set()
+        before = _Surroundings()
+        try:
+            with _task.TaskContext(self._task):
+                result = task_executor.TaskExecutor(self._host, self._task, *self._rest).run()
+        except SystemExit as end:
+            result = {"failed": True, "msg": f"The action ended its process with {end.code}"}
+        finally:
+            self._loader.cleanup_all_tmp_files()
+            self._loader._tempfiles = kept
+            before.restore(self._task.action)
+        self._hand_over(result)
+
+    def _hand_over(self, result: Mapping[str, Any]) -> None:
+        from ansible._internal._errors import _error_utils
+        from ansible.errors import AnsibleError
+        from ansible.executor import task_result
+
+        def raw(data: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:
+            return task_result._RawTaskResult(host=self._host, task=self._task, return_data=data, task_fields=fields)
+
+        try:
+            self._queue.send_task_result(raw(result, self._task.dump_attrs()))
+        except Exception as reason:  # noqa: BLE001 - whatever cannot be sent; the strategy waits for some result
+            error = AnsibleError("Task result omitted due to queue send failure.")
+            error.__cause__ = reason
+            self._queue.send_task_result(raw(_error_utils.result_dict_from_exception(error), {}))
+
+
+class _Surroundings:
+    """What a process has and a task may change."""
+
+    def __init__(self) -> None:
+        self._environment = dict(os.environ)
+        self._folder = pathlib.Path.cwd()
+        self._mask = os.umask(0o077)
+        os.umask(self._mask)
+
+    def restore(self, action: str) -> None:
+        from ansible.utils import display
+
+        changed = []
+        if os.environ != self._environment:
+            os.environ.clear()
+            os.environ.update(self._environment)
+            changed.append("environment")
+        if not _is_at(self._folder):
+            os.chdir(self._folder)
+            changed.append("working folder")
+        if os.umask(self._mask) != self._mask:
+            changed.append("file mode mask")
+        if changed:
+            display.Display().warning(f"{action} changed the {' and the '.join(changed)} of its process; restored")
+
+
+def _is_at(folder: pathlib.Path) -> bool:
+    try:
+        return pathlib.Path.cwd() == folder
+    except FileNotFoundError:
+        return False
+
+
+# --- what runs leave to later runs
+
+
+class Caches:
+    """Compiled templates and parsed YAML files of one project, which every run inherits from the warm process.
+
+    Of both a run reports what was missing, and the warm process adds it for those that come. Templates are kept by
+    everything that their code depends on. A file's content serves one load of a run, because whoever loads it may
+    change it, and only as long as the file is the one that was parsed.
+    """
+
+    def __init__(self, project: pathlib.Path) -> None:
+        self._project = f"{project}{os.sep}"
+        self._templates: dict[tuple[Any, ...], types.CodeType] = {}
+        self._files: dict[str, tuple[tuple[int, ...], Any]] = {}
+        self._new_templates: dict[tuple[Any, ...], types.CodeType] = {}
+        self._new_files: set[str] = set()
+
+    def begin(self) -> None:
+        """Begin to note what is missing, in a run."""
+        self._new_templates.clear()
+        self._new_files.clear()
+
+    def news(self) -> bytes:
+        """What this run had to do itself, for `learn` in the warm process; empty for nothing."""
+        if not self._new_templates and not self._new_files:
+            return b""
+        return pickle.dumps((marshal.dumps(list(self._new_templates.items())), sorted(self._new_files)))
+
+    def learn(self, news: bytes) -> None:
+        """Add what a run reports. The bytes come from a child of this process and from nobody else."""
+        if not news:
+            return
+        templates, files = pickle.loads(news)  # noqa: S301
+        for key, code in marshal.loads(templates):  # noqa: S302
+            if len(self._templates) < _MOST_TEMPLATES:
+                self._templates[key] = code
+        for path in files:
+            self._parse(path)
+
+    def install(self) -> None:
+        """Have Ansible use them from now on."""
+        self._serve_files()
+        self._serve_templates()
+
+    # --- files
+
+    def _serve_files(self) -> None:
+        from ansible.parsing import dataloader
+
+        stock = dataloader.DataLoader.load_from_file
+
+        def load_from_file(  # noqa: PLR0917 - as it is called
+            loader: Any,
+            file_name: str,
+            cache: str = "all",
+            unsafe: bool = False,  # noqa: FBT001, FBT002
+            json_only: bool = False,  # noqa: FBT001, FBT002
+            trusted_as_template: bool = False,  # noqa: FBT001, FBT002
+        ) -> Any:
+            path = loader.path_dwim(file_name)
+            if trusted_as_template and not json_only and path.startswith(self._project):
+                signature, data = self._files.pop(path, (None, None))
+                if signature and signature == _signature(path):
+                    return data
+                self._new_files.add(path)
+            return stock(loader, file_name, cache, unsafe, json_only, trusted_as_template)
+
+        dataloader.DataLoader.load_from_file = load_from_file
+        self._stock_load = stock
+
+    def _parse(self, path: str) -> None:
+        from ansible.parsing import dataloader
+
+        signature = _signature(path)
+        if signature is None:
+            return
+        try:
+            data = self._stock_load(dataloader.DataLoader(), path, "none", True, False, True)
+        except Exception:  # noqa: BLE001 - the run that needs it will say what is wrong with it
+            return
+        self._files[path] = (signature, data)
+
+    # --- templates
+
+    def _serve_templates(self) -> None:
+        from ansible._internal._templating import _jinja_bits
+        from jinja2 import environment, nodes, parser
+
+        stock = _jinja_bits.AnsibleEnvironment.compile
+        stock_expression = _jinja_bits.AnsibleEnvironment.compile_expression
+
+        def key(env: Any, kind: str, source: str) -> tuple[Any, ...]:
+            context = _jinja_bits._TemplateCompileContext.current(optional=True)
+            overrides = tuple(getattr(env, name) for name in _jinja_bits._TEMPLATE_OVERRIDE_FIELD_NAMES)
+            embedded = _jinja_bits._TemplateConfig.allow_embedded_templates
+            return (kind, str(source), overrides, None if context is None else context.escape_backslashes, embedded)
+
+        def keep(wanted: tuple[Any, ...], code: types.CodeType) -> None:
+            self._templates[wanted] = self._new_templates[wanted] = code
+
+        def compile_template(env: Any, source: Any, *arguments: Any, **keywords: Any) -> Any:
+            plain = isinstance(source, str) and not arguments and not any(keywords.values()) and not env.extensions
+            if not plain:
+                return stock(env, source, *arguments, **keywords)
+            wanted = key(env, "template", source)
+            if wanted not in self._templates:
+                keep(wanted, stock(env, source))
+            return self._templates[wanted]
+
+        def compile_expression(env: Any, source: str, undefined_to_none: bool = True) -> Any:  # noqa: FBT001, FBT002
+            if env.extensions:
+                return stock_expression(env, source, undefined_to_none)
+            wanted = key(env, "expression", source)
+            if wanted not in self._templates:
+                made = stock_expression(env, source, undefined_to_none)
+                # Jinja makes of an expression a template that assigns it, and keeps no code of it: once more for us.
+                expression = parser.Parser(env, source, state="variable").parse_expression()
+                expression.set_environment(env)
+                assignment = nodes.Assign(nodes.Name("result", "store"), expression, lineno=1)
+                keep(wanted, stock(env, nodes.Template([assignment], lineno=1)))
+                return made
+            template = _jinja_bits.AnsibleTemplate.from_code(env, self._templates[wanted], env.make_globals(None), None)
+            return environment.TemplateExpression(template, undefined_to_none)
+
+        _jinja_bits.AnsibleEnvironment.compile = compile_template
+        _jinja_bits.AnsibleEnvironment.compile_expression = compile_expression
+
+
+def _signature(path: str) -> tuple[int, ...] | None:
+    """What changes when a file does; None when there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - for hundreds of them
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
