@@ -19,6 +19,7 @@ import kubernetes
 
 from nova_compute_operator import (
     api,
+    deadlines,
     dispatch,
     folders,
     health,
@@ -173,12 +174,8 @@ class Operator:
         unserved = ["webhooks"] if self._admission.unready else []
         return [f"list-{watch.kind.plural}" for watch in unlisted] + unserved + self._unhealthy()
 
-    def _report_timeout(self, pool: str, seconds: float) -> None:
-        message = f"The pass was ended after {seconds:.0f} s, its limit; it starts anew after a while"
-        try:
-            self._server.record_event(pool, kind="Warning", reason="RunTimeout", message=message)
-        except api.ApiError as error:
-            logger.warning("Could not record an event", extra=log.fields(pool=pool, error=str(error)))
+    def _report_timeout(self, pool: str) -> None:
+        deadlines.report(self._server, pool, self._told.pass_timeout)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
 PAGE_SIZE = 500
+FIELD_MANAGER = "cobaltcore-operator"
+
+_JSON = "application/json"
 
 # Asks for metadata and takes nothing else, so that the data of a Secret is never even sent.
 _METADATA = "application/json;as=PartialObjectMetadata{list};g=meta.k8s.io;v=v1"
@@ -79,7 +82,7 @@ class ApiServer:
         """Every object of the kind, page by page, of one namespace or (empty) of all."""
         query = {"limit": str(PAGE_SIZE), "labelSelector": kind.label_selector, "continue": ""}
         while True:
-            answer = self._json(_path(kind, namespace), query, _accept(kind, "List"))
+            answer = self._json("GET", _path(kind, namespace), query, accept=_accept(kind, "List"))
             metadata = answer.get("metadata") or {}
             yield Page(items=answer.get("items") or [], resource_version=metadata.get("resourceVersion", ""))
             query["continue"] = metadata.get("continue", "")
@@ -107,10 +110,19 @@ class ApiServer:
             _expect(call, response)
             yield (json.loads(line) for line in _lines(response))
 
-    def record_event(self, pool: str, *, kind: str, reason: str, message: str) -> None:
-        """A core/v1 Event about a pool, of the kind `Normal` or `Warning`. Raises ApiError."""
-        namespace, name = pool.split("/")
-        item = self._json(f"/{triggers.GROUP}/namespaces/{namespace}/novacomputes/{name}", {}, "application/json")
+    def pool(self, pool: str) -> dict[str, Any]:
+        """The NovaCompute `namespace/name`. Raises ApiError."""
+        return self._json("GET", _path_of(*pool.split("/")))
+
+    def replace_status(self, item: Mapping[str, Any]) -> None:
+        """Write the status of a NovaCompute that was read. Raises ApiError, with 409 when it was written meanwhile."""
+        metadata = item["metadata"]
+        path = f"{_path_of(metadata['namespace'], metadata['name'])}/status"
+        self._json("PUT", path, {"fieldManager": FIELD_MANAGER}, body=item)
+
+    def record_event(self, item: Mapping[str, Any], *, kind: str, reason: str, message: str) -> None:
+        """A core/v1 Event about a NovaCompute that was read, of the kind `Normal` or `Warning`. Raises ApiError."""
+        namespace, name = item["metadata"]["namespace"], item["metadata"]["name"]
         now = dt.datetime.now(tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         event = {
             "apiVersion": "v1",
@@ -132,16 +144,14 @@ class ApiServer:
             "lastTimestamp": now,
             "count": 1,
         }
-        path = f"/api/v1/namespaces/{namespace}/events"
-        with (
-            _failures(f"POST {path}"),
-            self._open("POST", path, {}, "application/json", body=event) as response,
-        ):
-            _expect(f"POST {path}", response)
+        self._json("POST", f"/api/v1/namespaces/{namespace}/events", body=event)
 
-    def _json(self, path: str, query: Mapping[str, str], accept: str) -> dict[str, Any]:
-        with _failures(f"GET {path}"), self._open("GET", path, query, accept) as response:
-            _expect(f"GET {path}", response)
+    def _json(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, *, accept: str = _JSON, body: Any = None
+    ) -> dict[str, Any]:
+        call = f"{method} {path}"
+        with _failures(call), self._open(method, path, query or {}, accept, body=body) as response:
+            _expect(call, response)
             answer: dict[str, Any] = json.loads(response.data)
             return answer
 
@@ -174,13 +184,17 @@ class ApiServer:
             response.release_conn()
 
 
+def _path_of(namespace: str, name: str) -> str:
+    return f"/{triggers.GROUP}/namespaces/{namespace}/novacomputes/{name}"
+
+
 def _path(kind: triggers.Kind, namespace: str) -> str:
     scope = f"/namespaces/{namespace}" if namespace and kind.namespaced else ""
     return f"/{kind.path}{scope}/{kind.plural}"
 
 
 def _accept(kind: triggers.Kind, suffix: str) -> str:
-    return _METADATA.format(list=suffix) if kind.metadata_only else "application/json"
+    return _METADATA.format(list=suffix) if kind.metadata_only else _JSON
 
 
 def _expect(call: str, response: urllib3.HTTPResponse) -> None:

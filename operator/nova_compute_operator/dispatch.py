@@ -46,7 +46,7 @@ class Dispatcher:
         numbers: metrics.Metrics,
         slots: int,
         sync_period: float,
-        on_timeout: Callable[[str, float], None],
+        on_timeout: Callable[[str], None],
         on_death: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -160,6 +160,9 @@ class Dispatcher:
         began = self._clock()
         try:
             outcome = self._runs.run(pool, self._cancel)
+            if outcome.verdict is outcomes.Verdict.TIMEOUT:
+                # While the pool still counts as running: what is written now must not meet the next pass.
+                self._on_timeout(pool)
         except Exception:
             # One pool's trouble must not take the slot away from all others.
             logger.exception("A pass broke", extra=log.fields(pool=pool))
@@ -169,5 +172,3 @@ class Dispatcher:
             self._queue.done(pool, _RESULTS[outcome.verdict], next_look=outcome.next_look)
             self._workers.discard(threading.current_thread())
             self._news.notify_all()
-        if outcome.verdict is outcomes.Verdict.TIMEOUT:
-            self._on_timeout(pool, outcome.seconds)

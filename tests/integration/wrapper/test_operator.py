@@ -198,7 +198,10 @@ def test_a_node_label_makes_the_pools_that_select_by_it_look(start: Start, pools
         pools.server.call("DELETE", f"/api/v1/nodes/{node['metadata']['name']}").accepted()
 
 
-def test_a_hung_pass_is_ended_and_an_event_at_the_pool_says_so(start: Start, pools: kube.Pools, namespace: str) -> None:
+@pytest.mark.case("B5")
+@pytest.mark.case("B7")
+@pytest.mark.condition("Ready", "RunTimeout")
+def test_a_hung_pass_is_ended_and_the_pool_says_so(start: Start, pools: kube.Pools, namespace: str) -> None:
     pools.create_with(name="a").accepted()
     label(pools, "a", slow="yes")
     operator = start("--pass-timeout=5s")
@@ -208,6 +211,9 @@ def test_a_hung_pass_is_ended_and_an_event_at_the_pool_says_so(start: Start, poo
         return any((one["reason"], one["involvedObject"]["name"]) == ("RunTimeout", "a") for one in events)
 
     kube.wait_until(reported, "the event", seconds=60)
+    (ready,) = pools.read("a")["status"]["conditions"]
+    assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "False", "RunTimeout")
+    assert "5 s, its limit" in ready["message"]
     assert operator.lines("Pass ended")[0]["outcome"] == "timeout"
     # The workers it left become the operator's to bury.
     label(pools, "a", slow=None)

@@ -65,6 +65,7 @@ TraitsReady False NovaComputeListError
 TraitsReady False TargetClusterUnavailable
 Ready True AllReady
 Ready False NotAllReady
+Ready False RunTimeout
 VPAReady True VPAReady
 VPAReady True VPANotRequired
 VPAReady False VPANotInstalled

@@ -146,3 +146,28 @@ def test_override_of_another_key_is_new_again() -> None:
 
 def test_override_that_is_taken_back_is_no_news() -> None:
     assert status.new_override(overridden("[libvirt] virt_type"), overridden("none", "True")) == ""
+
+
+# --- when a pass was ended at its deadline
+
+
+def ended(before: objects.Data, now: str = NOW) -> objects.Data:
+    return status.after_deadline(before, limit=600.0, generation=4, now=now)
+
+
+def test_ended_pass_shows_in_ready_and_leaves_every_step_its_word() -> None:
+    before = after({}, nodes=[objects.entry("Active")])
+    (step, ready) = ended(before)["conditions"]
+    assert step == before["conditions"][0]
+    assert (ready["status"], ready["reason"]) == ("False", "RunTimeout")
+    assert "600 s" in ready["message"]
+    assert {**ended(before), "conditions": before["conditions"]} == before
+
+
+def test_second_ended_pass_writes_nothing_new() -> None:
+    assert ended(ended({}), "2026-01-01T00:11:00Z") == ended({})
+
+
+def test_whole_pass_after_an_ended_one_makes_ready_anew() -> None:
+    (_, ready) = after(ended(after({})))["conditions"]
+    assert ready["reason"] == "NotAllReady"

@@ -80,7 +80,7 @@ def dispatcher(
         numbers=numbers,
         slots=2,
         sync_period=600,
-        on_timeout=lambda pool, _: timeouts.append(pool),
+        on_timeout=timeouts.append,
         on_death=timeouts.append,
     )
     made.start()

@@ -24,6 +24,8 @@ TRAITS: Final = "TraitsReady"
 SERVICES: Final = "ServicesReady"
 EXTRA_CONFIG: Final = "ExtraConfigHealthy"
 READY: Final = "Ready"
+#: The reason of Ready, and of an event, that no pass records: the operator does, of one that it ended.
+RUN_TIMEOUT: Final = "RunTimeout"
 
 #: The eight types that feed Ready, in the order of the pass.
 STEPS: Final = (NOVA, NODES, CONFIG, DAEMON_SET, VPA, AGGREGATES, TRAITS, SERVICES)
@@ -428,6 +430,14 @@ REASONS: Final = (
         "At least one of the eight conditions is not True.",
         "Look at the conditions that are not True.",
     ),
+    # Not of the specification, which knows no pass that does not end.
+    _row(
+        READY,
+        RUN_TIMEOUT,
+        Flow.CONTINUES,
+        "The last pass was ended at its limit; the other conditions keep what the pass before it said.",
+        "The operator's log names the pass; the next one starts by itself, and a whole one says Ready anew.",
+    ),
 )
 
 _BY_NAME: Final = {(row.type, row.reason): row for row in REASONS}
@@ -518,9 +528,18 @@ def merge(
     The order is that of first insertion, and lastTransitionTime moves only with the status, so that a pass that
     found nothing new writes nothing. ``now`` is RFC 3339.
     """
-    merged = {condition["type"]: dict(condition) for condition in old}
+    known = {condition["type"]: condition for condition in old}
     fresh = [dict(item["condition"]) for item in outcomes]
-    for condition in [*fresh, _ready({**merged, **{item["type"]: item for item in fresh}})]:
+    ready = _ready({**known, **{item["type"]: item for item in fresh}})
+    return put(old, [*fresh, ready], generation=generation, now=now)
+
+
+def put(
+    old: Sequence[Mapping[str, Any]], fresh: Iterable[Mapping[str, Any]], *, generation: int, now: str
+) -> list[dict[str, Any]]:
+    """The conditions with those of ``fresh`` in the place of what they said before; Ready is not made of the others."""
+    merged = {condition["type"]: dict(condition) for condition in old}
+    for condition in fresh:
         before = merged.get(condition["type"])
         moved = before is None or before["status"] != condition["status"]
         merged[condition["type"]] = {

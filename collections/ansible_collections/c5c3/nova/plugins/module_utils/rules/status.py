@@ -29,6 +29,19 @@ def after_pass(
     return _trimmed({**status, **fields, "conditions": merged, "observedGeneration": generation})
 
 
+def after_deadline(status: Mapping[str, Any], *, limit: float, generation: int, now: str) -> dict[str, Any]:
+    """The status of a pool whose pass was ended after ``limit`` seconds: Ready says so, and every step keeps its word.
+
+    The same limit says the same, so a pool whose passes all hang is written once.
+    """
+    message = f"The last pass was ended after {limit:g} s, its limit; the next one starts by itself"
+    ended = conditions.outcome(conditions.READY, conditions.RUN_TIMEOUT, message)["condition"]
+    return {
+        **status,
+        "conditions": conditions.put(status.get("conditions", []), [ended], generation=generation, now=now),
+    }
+
+
 def _trimmed(status: Mapping[str, Any]) -> dict[str, Any]:
     """Without the lists that are empty: an absent list and an empty one must not look like a change."""
     return {key: value for key, value in status.items() if value not in (None, [], "")}
