@@ -29,6 +29,7 @@ from nova_compute_operator import (
     passes,
     processes,
     settings,
+    slots,
     triggers,
     watches,
 )
@@ -52,6 +53,9 @@ class Operator:
         # What ends the process: None for a signal, else the reason. This queue may be put to from a signal handler.
         self._endings: stdlib_queue.SimpleQueue[str | None] = stdlib_queue.SimpleQueue()
         self._numbers = metrics.Metrics()
+        server.on_call = lambda method, status: self._numbers.called("kubernetes", method, str(status or "none"))
+        self._store = store
+        self._slots = _slots(told.max_concurrent_reconciles)
         self._engine = passes.warm_engine(told.playbook, store) if told.warm_engine else None
         runs = passes.Passes(
             playbook=told.playbook,
@@ -64,7 +68,7 @@ class Operator:
             runs=runs,
             store=store,
             numbers=self._numbers,
-            slots=told.max_concurrent_reconciles,
+            slots=self._slots,
             sync_period=told.sync_period,
             on_timeout=self._report_timeout,
             on_death=self._endings.put,
@@ -155,7 +159,20 @@ class Operator:
                 "Passes that the warm process could not run",
                 lambda: engine.cold_runs,
             )
-        numbers.watch_ages(lambda: [(watch.kind.name, watch.age) for watch in self._watches])
+        numbers.gauge("nova_compute_operator_slots", "Passes that may run at one time", lambda: self._slots)
+        numbers.gauge("nova_compute_operator_kept_bytes", "Files of passes on disk", lambda: self._store.kept_bytes)
+        numbers.gauges(
+            "nova_compute_operator_watch_age_seconds",
+            "Time since a watch last heard of the server",
+            ["kind"],
+            lambda: [([watch.kind.name], watch.age) for watch in self._watches],
+        )
+        numbers.gauges(
+            "nova_compute_operator_nodes",
+            "Nodes of each pool by phase",
+            ["namespace", "pool", "phase"],
+            lambda: [([*pool.split("/"), phase], nodes) for pool, phase, nodes in self._dispatcher.phases],
+        )
 
     def _servers(self) -> Iterator[health.Server]:
         probes = {"/healthz": health.check_page(self._unhealthy), "/readyz": health.check_page(self._unready)}
@@ -170,12 +187,24 @@ class Operator:
         return silent + ([] if self._dispatcher.alive else ["dispatcher"])
 
     def _unready(self) -> list[str]:
-        unlisted = [watch for watch in self._watches if watch.kind.required and not watch.listed]
+        # One that may not be watched, or is not installed, counts as listed.
+        unlisted = [watch for watch in self._watches if not (watch.listed if watch.kind.required else watch.settled)]
         unserved = ["webhooks"] if self._admission.unready else []
         return [f"list-{watch.kind.plural}" for watch in unlisted] + unserved + self._unhealthy()
 
     def _report_timeout(self, pool: str) -> None:
         deadlines.report(self._server, pool, self._told.pass_timeout)
+
+
+def _slots(wanted: int) -> int:
+    limit = slots.memory_limit()
+    given = slots.affordable(wanted, limit)
+    if given < wanted:
+        logger.warning(
+            "The memory limit allows fewer passes at one time than were asked for",
+            extra=log.fields(slots=given, asked=wanted, limit_bytes=limit),
+        )
+    return given
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

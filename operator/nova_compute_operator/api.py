@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import kubernetes
@@ -56,6 +56,8 @@ class ApiServer:
 
     def __init__(self, configuration: Any) -> None:
         self._client = kubernetes.client.ApiClient(configuration)
+        # Told of each call: its method (or WATCH) and the HTTP status, None when there was no answer.
+        self.on_call: Callable[[str, int | None], None] = lambda _method, _status: None
 
     @classmethod
     def connect(cls) -> ApiServer:
@@ -174,8 +176,14 @@ class ApiServer:
             body=body,
             auth_settings=["BearerToken"],
         )
-        answer = self._client.call_api(*serialized, _request_timeout=(CONNECT_TIMEOUT, read_timeout))
+        verb = "WATCH" if "watch" in query else method
+        try:
+            answer = self._client.call_api(*serialized, _request_timeout=(CONNECT_TIMEOUT, read_timeout))
+        except Exception:
+            self.on_call(verb, None)
+            raise
         response: urllib3.HTTPResponse = answer.response
+        self.on_call(verb, response.status)
         try:
             yield response
         finally:

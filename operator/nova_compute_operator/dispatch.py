@@ -31,8 +31,8 @@ _TICK = 10.0
 class Runs(Protocol):
     """What runs one pass."""
 
-    def run(self, pool: str, cancel: passes.Cancel) -> outcomes.Outcome:
-        """Run a pass over the pool and return what became of it."""
+    def run(self, pool: str, cancel: passes.Cancel, *, verbosity: int | None = None) -> outcomes.Outcome:
+        """Run a pass over the pool and return what became of it. With a verbosity, log what it prints, too."""
 
 
 class Dispatcher:
@@ -91,6 +91,12 @@ class Dispatcher:
         with self._news:
             return len(self._triggers.pools)
 
+    @property
+    def phases(self) -> list[tuple[str, str, int]]:
+        """Pool, phase and how many of the pool's nodes are in it."""
+        with self._news:
+            return self._triggers.phases()
+
     def start(self) -> None:
         """Begin; passes start only after `open`."""
         self._thread.start()
@@ -148,7 +154,8 @@ class Dispatcher:
                 self._news.wait(_TICK if due is None else min(due, _TICK))
             else:
                 self._numbers.started(self._clock() - entry.due)
-                worker = threading.Thread(target=self._pass, args=(entry.pool,), name=f"pass-{entry.pool}", daemon=True)
+                order = (entry.pool, self._triggers.verbosity(entry.pool))
+                worker = threading.Thread(target=self._pass, args=order, name=f"pass-{entry.pool}", daemon=True)
                 self._workers.add(worker)
                 worker.start()
         reaped = self._undertaker.sweep(self._clock())
@@ -156,10 +163,10 @@ class Dispatcher:
             logger.info("Reaped orphans", extra=log.fields(count=len(reaped)))
         return True
 
-    def _pass(self, pool: str) -> None:
+    def _pass(self, pool: str, verbosity: int | None) -> None:
         began = self._clock()
         try:
-            outcome = self._runs.run(pool, self._cancel)
+            outcome = self._runs.run(pool, self._cancel, verbosity=verbosity)
             if outcome.verdict is outcomes.Verdict.TIMEOUT:
                 # While the pool still counts as running: what is written now must not meet the next pass.
                 self._on_timeout(pool)

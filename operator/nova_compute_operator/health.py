@@ -2,7 +2,7 @@
 """Serves `/metrics`, `/healthz` and `/readyz`.
 
 `/healthz` can fail: an answer of 500 names what is wrong, and the kubelet starts the process anew. `/readyz` fails
-until everything that the operator needs has been listed once.
+until everything that the operator watches has been listed once.
 """
 
 from __future__ import annotations

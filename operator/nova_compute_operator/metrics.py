@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import prometheus_client
 from prometheus_client import core, registry
@@ -67,6 +67,17 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._calls = prometheus_client.Counter(
+            "nova_compute_operator_api_calls_total",
+            "Calls of passes and of the operator's own, by API, method and HTTP status",
+            ["system", "method", "status"],
+            registry=self.registry,
+        )
+
+    def called(self, system: str, method: str, status: str, times: int = 1) -> None:
+        """That many calls were answered so; `none` is no answer."""
+        self._calls.labels(system, method, status).inc(times)
+
     def started(self, lateness: float) -> None:
         """A pass began that many seconds after it was due."""
         self._lateness.observe(max(0.0, lateness))
@@ -76,6 +87,8 @@ class Metrics:
         self._passes.labels(outcome.verdict.value).inc()
         self._pass_seconds.observe(outcome.seconds)
         self._changes.inc(outcome.changed)
+        for call, times in outcome.calls.items():
+            self.called(*call, times)
         for step, seconds in outcome.step_seconds.items():
             self._step_seconds.labels(step).observe(seconds)
         for failure in (*outcome.rescued, *([outcome.failure] if outcome.failure else [])):
@@ -86,19 +99,22 @@ class Metrics:
         """Add a gauge that is read when it is scraped."""
         prometheus_client.Gauge(name, text, registry=self.registry).set_function(value)
 
-    def watch_ages(self, ages: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        """Add the gauge of how long each watch has heard nothing."""
-        self.registry.register(_Ages(ages))
+    def gauges(
+        self, name: str, text: str, labels: Sequence[str], values: Callable[[], Iterable[tuple[Sequence[str], float]]]
+    ) -> None:
+        """Add a gauge with labels, whose values are asked for when it is scraped."""
+        self.registry.register(_Gauges(name, text, labels, values))
 
 
-class _Ages(registry.Collector):
-    def __init__(self, ages: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        self._ages = ages
+class _Gauges(registry.Collector):
+    def __init__(
+        self, name: str, text: str, labels: Sequence[str], values: Callable[[], Iterable[tuple[Sequence[str], float]]]
+    ) -> None:
+        self._family = (name, text, None, labels)
+        self._values = values
 
     def collect(self) -> Iterable[core.Metric]:
-        family = core.GaugeMetricFamily(
-            "nova_compute_operator_watch_age_seconds", "Time since a watch last heard of the server", labels=["kind"]
-        )
-        for kind, age in self._ages():
-            family.add_metric([kind], age)
+        family = core.GaugeMetricFamily(*self._family)
+        for labels, value in self._values():
+            family.add_metric(labels, value)
         yield family

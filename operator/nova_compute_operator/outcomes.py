@@ -6,10 +6,11 @@ Pure. The events are those that ansible-runner hands out, so the outcome is the 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 MESSAGE_LIMIT = 1024
@@ -50,17 +51,22 @@ class Outcome:
     # Failures that the play itself dealt with; they are part of its work, but worth a line.
     rescued: tuple[Failure, ...] = ()
     step_seconds: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    # (system, method, HTTP status) to how many calls the tasks made.
+    calls: Mapping[tuple[str, str, str], int] = dataclasses.field(default_factory=dict)
 
 
 class Reader:
     """Takes the events of one pass in their order."""
 
-    def __init__(self, pool: str) -> None:
+    def __init__(self, pool: str, *, on_output: Callable[[str, str], None] | None = None) -> None:
+        """`on_output` is given the step and the text of whatever the play prints."""
         self._pool = pool
+        self._on_output = on_output
         self._asked: float | None = None
         self._changed = 0
         self._failures: list[Failure] = []
         self._steps: dict[str, float] = {}
+        self._calls: collections.Counter[tuple[str, str, str]] = collections.Counter()
         self._complaints: list[str] = []
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -69,8 +75,13 @@ class Reader:
         data = event.get("event_data") or {}
         said = data.get("res")
         result: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+        if self._on_output and event.get("stdout"):
+            text = _COLOUR.sub("", str(event["stdout"])).replace("\r\n", "\n").strip()
+            self._on_output(_step(data), text)
+        for made in result.get("api_calls") or ():
+            self._calls[made["system"], made["method"], made["status"]] += made["count"]
         if kind in ("runner_on_ok", *_FAILURES) and data.get("role"):
-            step = str(data["role"]).rpartition(".")[2]
+            step = _step(data)
             self._steps[step] = self._steps.get(step, 0.0) + float(data.get("duration") or 0.0)
         if kind == "runner_on_ok":
             self._changed += bool(result.get("changed"))
@@ -78,7 +89,7 @@ class Reader:
         elif kind in _FAILURES and not data.get("ignore_errors"):
             self._failures.append(
                 Failure(
-                    step=str(data.get("role") or "").rpartition(".")[2],
+                    step=_step(data),
                     task=str(data.get("task") or ""),
                     message=_message(result),
                 )
@@ -105,6 +116,7 @@ class Reader:
             failure=last,
             rescued=tuple(one for one in self._failures if one is not last),
             step_seconds=dict(self._steps),
+            calls=dict(self._calls),
         )
 
     def _statistics(self, statistics: Any, host: Any) -> None:
@@ -117,6 +129,10 @@ class Reader:
         values = statistics.get("data")
         if isinstance(values, Mapping) and STATISTIC in values:
             self._asked = _seconds(values[STATISTIC])
+
+
+def _step(data: Mapping[str, Any]) -> str:
+    return str(data.get("role") or "").rpartition(".")[2]
 
 
 def _seconds(value: Any) -> float | None:

@@ -83,14 +83,17 @@ class Passes:
         self._inventory = inventory
         self._clock = clock
 
-    def run(self, pool: str, cancel: Cancel) -> outcomes.Outcome:
-        """Run one pass to its end, its deadline or its cancellation. Raises nothing that a pass can be blamed for."""
+    def run(self, pool: str, cancel: Cancel, *, verbosity: int | None = None) -> outcomes.Outcome:
+        """Run one pass to its end, its deadline or its cancellation. Raises nothing that a pass can be blamed for.
+
+        With a verbosity, the number of -v, what it prints is logged.
+        """
         pass_id = uuid.uuid4().hex[:12]
         began = self._clock()
         folder = self._store.take(pool, pass_id)
-        reader = outcomes.Reader(pool)
+        reader = outcomes.Reader(pool, on_output=None if verbosity is None else _output_log(pool, pass_id))
         try:
-            verdict = self._run(pool, pass_id, folder, reader, cancel=cancel)
+            verdict = self._run(pool, pass_id, folder, reader, cancel=cancel, verbosity=verbosity)
         except ansible_runner.exceptions.AnsibleRunnerException:
             logger.exception("A pass could not be run", extra=log.fields(pool=pool))
             verdict = outcomes.Verdict.FAILED
@@ -110,6 +113,7 @@ class Passes:
         reader: outcomes.Reader,
         *,
         cancel: Cancel,
+        verbosity: int | None,
     ) -> outcomes.Verdict:
         _write(folder / "inventory" / "pools.yml", self._inventory(pool))
         _write(folder / "env" / "extravars", {"nova_compute_default_image_pull_policy": self._pull_policy})
@@ -140,6 +144,7 @@ class Passes:
                 playbook=str(self._playbook),
                 limit=pool,
                 quiet=True,
+                verbosity=verbosity,
                 event_handler=take,
                 cancel_callback=must_end,
             )
@@ -184,6 +189,13 @@ def _write(path: pathlib.Path, data: Any) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.touch(mode=0o600)
     path.write_text(json.dumps(data))
+
+
+def _output_log(pool: str, pass_id: str) -> Callable[[str, str], None]:
+    def write(step: str, text: str) -> None:
+        logger.info("Output of the play", extra=log.fields(pool=pool, pass_id=pass_id, step=step, output=text))
+
+    return write
 
 
 def _log(pool: str, pass_id: str, outcome: outcomes.Outcome) -> None:

@@ -8,7 +8,10 @@ such updates. The rules follow the pools' documentation, "Wakes" and "Reaching N
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import hashlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -20,6 +23,8 @@ GROUP = "apis/nova.openstack.c5c3.io/v1alpha1"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 CONTRACT_SUFFIX = "-compute-config"
 DISCOVERY_SUFFIX = "-discover-hosts"
+# On a pool: what its passes print becomes lines of the operator's log, as with that many times -v ("0" to "3").
+OUTPUT_ANNOTATION = "nova.openstack.c5c3.io/log-output"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +41,10 @@ class View:
     label_keys: frozenset[str] = frozenset()
     # False while no pass has looked at the object as it is now.
     seen: bool = True
+    # How verbose the output of the pool's passes is to be that goes into the log; None keeps it out.
+    verbosity: int | None = None
+    # Of a pool: how many of its nodes are in each phase.
+    phases: tuple[tuple[str, int], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,7 +79,13 @@ def _metadata(item: Object) -> Mapping[str, Any]:
 
 
 def _pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((str(key), str(value)) for key, value in (mapping or {}).items()))
+    # Thousands of nodes carry the same few dozen keys and values: one copy of each is kept.
+    return tuple(sorted((sys.intern(str(key)), sys.intern(str(value))) for key, value in (mapping or {}).items()))
+
+
+def _digest(value: Any) -> bytes:
+    """Stands for a value of which only whether it changed matters; pools hold thousands of nodes."""
+    return hashlib.sha256(repr(value).encode()).digest()
 
 
 def _identity(item: Object) -> str:
@@ -94,9 +109,12 @@ def view_novacompute(item: Object) -> View:
     """A pool: its generation, labels, annotations and deletion; for its siblings what it holds and in which phase."""
     metadata, spec, status = _metadata(item), item.get("spec") or {}, item.get("status") or {}
     holdings = tuple(sorted((str(node.get("name")), str(node.get("phase"))) for node in status.get("nodes") or ()))
+    wanted = (metadata.get("annotations") or {}).get(OUTPUT_ANNOTATION)
     return View(
         own=(*_lifetime(item), _pairs(metadata.get("labels")), _pairs(metadata.get("annotations"))),
-        shared=(*_lifetime(item), holdings),
+        shared=(*_lifetime(item), _digest(holdings)),
+        verbosity=int(wanted) if wanted in ("0", "1", "2", "3") else None,
+        phases=tuple(sorted(collections.Counter(phase for _, phase in holdings).items())),
         pool=_identity(item),
         nova=f"{metadata.get('namespace', '')}/{(spec.get('novaRef') or {}).get('name', '')}",
         label_keys=frozenset(spec.get("nodeSelector") or {}),
@@ -199,6 +217,14 @@ class Triggers:
     def pools(self) -> frozenset[str]:
         """`namespace/name` of every pool."""
         return frozenset(self._pools)
+
+    def verbosity(self, pool: str) -> int | None:
+        """How verbose the output of the pool's passes is to be that goes into the log; None keeps it out."""
+        return self._pools[pool].verbosity if pool in self._pools else None
+
+    def phases(self) -> list[tuple[str, str, int]]:
+        """Pool, phase and how many of the pool's nodes are in it."""
+        return [(pool, phase, nodes) for pool, view in sorted(self._pools.items()) for phase, nodes in view.phases]
 
     def wakes(self, change: Change) -> list[Wake]:
         """The pools that the change concerns, each once, in the order of their names."""

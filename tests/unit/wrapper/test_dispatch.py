@@ -23,9 +23,11 @@ class Script:
         self.most_at_once = 0
         self.gate = threading.Event()
         self.gate.set()
+        self.verbosity: int | None = None
         self.act: Act = lambda *_: outcomes.Outcome(verdict=outcomes.Verdict.DONE, seconds=0.1)
 
-    def run(self, pool: str, cancel: passes.Cancel) -> outcomes.Outcome:
+    def run(self, pool: str, cancel: passes.Cancel, *, verbosity: int | None = None) -> outcomes.Outcome:
+        self.verbosity = verbosity
         self.began.append(pool)
         self.most_at_once = max(self.most_at_once, len(self.began) - len(self.ended))
         try:
@@ -176,3 +178,33 @@ def test_an_ended_pass_is_counted(dispatcher: dispatch.Dispatcher, script: Scrip
     assert value("nova_operator_reconcile_duration_seconds_count", {"sub_reconciler": "nodes"}) == 1
     assert value("nova_compute_operator_passes_total", {"outcome": "done"}) == 1
     assert value("nova_compute_operator_changed_tasks_total") == 3
+
+
+def test_a_pass_is_told_whether_its_output_is_wanted(dispatcher: dispatch.Dispatcher, script: Script) -> None:
+    dispatcher.open()
+    asking = triggers.View(own="a", pool="ns/a", nova="ns/nova", verbosity=2)
+    dispatcher.take(
+        triggers.Change(kind="NovaCompute", namespace="ns", name="a", before=None, after=asking, initial=True)
+    )
+    eventually(lambda: script.ended == ["ns/a"], "the pass")
+    assert script.verbosity == 2
+
+
+def test_a_pool_whose_end_cannot_be_reported_keeps_its_passes(
+    tmp_path: pathlib.Path, script: Script, numbers: metrics.Metrics
+) -> None:
+    script.act = lambda *_: outcomes.Outcome(verdict=outcomes.Verdict.TIMEOUT, seconds=600)
+
+    def cannot(pool: str) -> None:
+        raise RuntimeError(pool)
+
+    store = folders.Folders(tmp_path / "data")
+    made = dispatch.Dispatcher(
+        runs=script, store=store, numbers=numbers, slots=1, sync_period=600, on_timeout=cannot, on_death=lambda _: None
+    )
+    made.start()
+    made.open()
+    made.take(appears("a"))
+    eventually(lambda: len(script.ended) >= 2, "the next try")
+    made.close(grace=5)
+    store.close()

@@ -101,3 +101,23 @@ def test_a_long_message_is_cut_and_becomes_one_line() -> None:
     assert outcome.failure is not None
     assert len(outcome.failure.message) == outcomes.MESSAGE_LIMIT
     assert "\n" not in outcome.failure.message
+
+
+def call(status: str, count: int = 1) -> dict[str, Any]:
+    return {"system": "nova", "method": "GET", "status": status, "count": count}
+
+
+def test_calls_are_summed_over_tasks_that_went_well_and_that_failed() -> None:
+    broken = failed("Ask", "no")
+    broken["event_data"]["res"]["api_calls"] = [call("503")]
+    told = read(ok(api_calls=[call("200", 2)]), ok(api_calls=[call("200")]), broken)
+    assert told.calls == {("nova", "GET", "200"): 3, ("nova", "GET", "503"): 1}
+
+
+def test_what_the_play_prints_is_told_without_colours_and_with_its_step() -> None:
+    printed: list[tuple[str, str]] = []
+    reader = outcomes.Reader(POOL, on_output=lambda step, text: printed.append((step, text)))
+    reader.take(ok() | {"stdout": "\x1b[0;32mok: [openstack/pool-a]\x1b[0m\r\n"})
+    reader.take({"event": "verbose", "stdout": "Using ansible.cfg"})
+    reader.take(ok() | {"stdout": ""})
+    assert printed == [("nodes", "ok: [openstack/pool-a]"), ("", "Using ansible.cfg")]

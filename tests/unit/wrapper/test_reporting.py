@@ -96,7 +96,7 @@ def test_a_taken_address_is_named() -> None:
 def test_numbers_are_served_for_prometheus() -> None:
     numbers = metrics.Metrics()
     numbers.gauge("nova_compute_operator_pools", "Pools there are", lambda: 3)
-    numbers.watch_ages(lambda: [("Nova", 1.5)])
+    numbers.gauges("nova_compute_operator_watch_age_seconds", "", ["kind"], lambda: [(["Nova"], 1.5)])
     numbers.started(0.2)
     server = health.Server(
         settings.Address(host="127.0.0.1", port=0), {"/metrics": health.metrics_page(numbers.registry)}

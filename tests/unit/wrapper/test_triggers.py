@@ -279,3 +279,24 @@ def test_a_first_list_of_anything_but_pools_wakes_nobody(known: triggers.Trigger
 def test_an_object_with_nothing_in_it_breaks_no_view(kind: str) -> None:
     KIND[kind].view({"metadata": {}})
     KIND[kind].view({})
+
+
+@pytest.mark.parametrize(("value", "verbosity"), [("0", 0), ("3", 3), ("4", None), ("true", None), (None, None)])
+def test_an_annotation_asks_for_the_output_of_passes(value: str | None, verbosity: int | None) -> None:
+    asking = pool()
+    if value is not None:
+        asking["metadata"]["annotations"]["nova.openstack.c5c3.io/log-output"] = value
+    index = triggers.Triggers()
+    index.wakes(change("NovaCompute", None, asking, initial=True))
+    assert index.verbosity("openstack/a") == verbosity
+
+
+def test_nodes_are_counted_by_pool_and_phase(known: triggers.Triggers) -> None:
+    more = edited(pool("b"), lambda new: new["status"]["nodes"].append({"name": "n2", "phase": "Draining"}))
+    known.wakes(change("NovaCompute", pool("b"), more))
+    known.wakes(change("NovaCompute", pool("c", nova="other"), None))
+    assert known.phases() == [
+        ("openstack/a", "Active", 1),
+        ("openstack/b", "Active", 1),
+        ("openstack/b", "Draining", 1),
+    ]

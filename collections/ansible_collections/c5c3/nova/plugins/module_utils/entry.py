@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import calls, errors, kubernetes
 
 Result = dict[str, Any]
 
@@ -53,7 +53,14 @@ def outcome(run: Run, task: Task, *, module: str, verbosity: int = 0) -> Result:
     """Return the module's result in plain JSON types, or a failed one; never raises.
 
     A failed call carries `error: {system, call, status, detail}`, from which a rule makes the condition of its step.
+    Where calls were made, `api_calls` counts them: `[{system, method, status, count}]`.
     """
+    with calls.counted() as made:
+        result = _outcome(run, task, module=module, verbosity=verbosity)
+    return {**result, "api_calls": calls.as_data(made)} if made else result
+
+
+def _outcome(run: Run, task: Task, *, module: str, verbosity: int) -> Result:
     try:
         return _plain({"changed": False, **run(task)})
     except errors.CallError as error:

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from urllib import parse
 
 import requests
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import calls, errors
 from keystoneauth1 import access as keystone_access
 from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1 import session as keystone_session
@@ -23,6 +23,8 @@ from keystoneauth1.identity import v3
 
 TOKEN_CALL: Final = "POST /v3/auth/tokens"  # noqa: S105 - a method and a path
 USER_AGENT: Final = "nova-compute-operator"
+
+_CREATED: Final = 201
 
 Document = dict[str, Any]
 
@@ -120,9 +122,11 @@ class Identity:
                 log=False,
             )
         except keystone_errors.ClientException as error:
+            calls.count(system, method, None)
             raise errors.CallError(
                 system=system, call=call, detail=f"no answer from {_origin(url)}: {errors.cause(error)}"
             ) from error
+        calls.count(system, method, response.status_code)
         document = _document(response)
         if response.status_code not in accept:
             detail = message_of(document) or response.text or response.reason
@@ -135,7 +139,7 @@ class _Password(v3.Password):
 
     def get_auth_ref(self, session: keystone_session.Session) -> keystone_access.AccessInfoV3:
         try:
-            return super().get_auth_ref(session)
+            granted = super().get_auth_ref(session)
         except keystone_errors.HttpError as error:
             detail = message_of(_document(error.response)) if error.response is not None else None
             self._refused(error, status=error.http_status, detail=detail or error.message)
@@ -145,8 +149,11 @@ class _Password(v3.Password):
             self._refused(error, status=None, detail=f"the answer holds no {error}")
         except keystone_errors.ClientException as error:
             self._refused(error, status=None, detail=f"no answer from {_origin(self.auth_url)}: {errors.cause(error)}")
+        calls.count("keystone", "POST", _CREATED)
+        return granted
 
     def _refused(self, error: Exception, *, status: int | None, detail: str) -> NoReturn:
+        calls.count("keystone", "POST", status)
         raise errors.CallError(system="keystone", call=TOKEN_CALL, status=status, detail=detail) from error
 
 

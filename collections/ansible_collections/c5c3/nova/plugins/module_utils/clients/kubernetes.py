@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import urllib3
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import api_server, errors
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import api_server, calls, errors
 
 FIELD_MANAGER: Final = "cobaltcore-operator"
 """The one field manager of everything that the product writes."""
@@ -354,10 +354,13 @@ class Cluster:
         target = f"{path}?{urllib.parse.urlencode(query)}" if query else path
         data = None if body is None else json.dumps(body).encode()
         try:
-            return self.server.send(method, target, headers=headers, body=data)
+            answer = self.server.send(method, target, headers=headers, body=data)
         except errors.CallError as error:
+            calls.count("kubernetes", method, None)
             error.kind = _kind_at(path)
             raise
+        calls.count("kubernetes", method, answer.status)
+        return answer
 
 
 def shared(kubeconfig: str | None = None, context: str | None = None) -> Cluster:
