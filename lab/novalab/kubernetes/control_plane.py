@@ -47,11 +47,7 @@ def up(the_lab: lab.Lab, programs: dict[str, pathlib.Path], tell: progress.Part)
     log = the_lab.logs / "kwokctl.log"
     if _folder(the_lab).joinpath("kwok.yaml").exists() and the_lab.kubeconfig.exists():
         tell("restarting the control plane")
-        for name in _COMPONENTS:
-            if _pid(the_lab, name) is None:
-                # kwokctl takes a process that has ended but was not reaped for a living one.
-                (_folder(the_lab) / "pids" / f"{name}.pid").unlink(missing_ok=True)
-        _kwokctl(the_lab, programs, "start", "cluster", log=log)
+        _start_again(the_lab, programs, log)
         return
     if busy := {name: port for name, port in the_lab.busy_ports().items() if name in _PORTS.values()}:
         raise errors.LabError(
@@ -91,10 +87,25 @@ def up(the_lab: lab.Lab, programs: dict[str, pathlib.Path], tell: progress.Part)
         "--extra-args=kwok-controller=manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
         # Names of nodes resolve nowhere; 'kubectl logs' goes by their addresses.
         "--extra-args=kube-apiserver=kubelet-preferred-address-types=InternalIP",
+        # There is one of each; on a busy machine they would give the lead up, and end.
+        "--extra-args=kube-controller-manager=leader-elect=false",
+        "--extra-args=kube-scheduler=leader-elect=false",
         "--wait=60s",
         log=log,
     )
     the_lab.kubeconfig.chmod(0o600)
+    # A controller manager ends when the API server is not healthy within ten seconds of its start.
+    if not all(_pid(the_lab, name) for name in _COMPONENTS):
+        _start_again(the_lab, programs, log)
+
+
+def _start_again(the_lab: lab.Lab, programs: dict[str, pathlib.Path], log: pathlib.Path) -> None:
+    """Start what has ended of a control plane that was made."""
+    for name in _COMPONENTS:
+        if _pid(the_lab, name) is None:
+            # kwokctl takes a process that has ended but was not reaped for a living one.
+            (_folder(the_lab) / "pids" / f"{name}.pid").unlink(missing_ok=True)
+    _kwokctl(the_lab, programs, "start", "cluster", log=log)
 
 
 def down(the_lab: lab.Lab) -> None:

@@ -19,6 +19,7 @@ from e2e.world import cluster, pools, stand, waiting
 from nova_compute_operator import folders, outcomes, passes
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+PLAYBOOK = ROOT / "playbooks" / "reconcile.yml"
 NOVA = "conditions-nova"
 USER_SECRET = f"{NOVA}-user"
 CONTRACT = f"{NOVA}-compute-config"
@@ -56,7 +57,8 @@ class Bench:
         self.folder = folder
         self.interposer = interposer.Interposer(the_stand.lab.kubeconfig, folder)
         self._store = folders.Folders(folder / "passes")
-        self._passes = self.passes_of(ROOT / "playbooks" / "reconcile.yml")
+        self._engine = passes.warm_engine(PLAYBOOK, self._store)
+        self._passes = self.passes_of(PLAYBOOK)
         self._pools: list[str] = []
         #: Undone at the end of the test, the last thing first.
         self.undo = contextlib.ExitStack()
@@ -66,8 +68,9 @@ class Bench:
     # --- passes
 
     def passes_of(self, playbook: pathlib.Path) -> passes.Passes:
-        """What runs passes of another playbook than the product's."""
-        return passes.Passes(playbook=playbook, store=self._store, timeout=_PASS_SECONDS)
+        """What runs passes of a playbook; the product's own as its operator does."""
+        engine = self._engine if playbook == PLAYBOOK else None
+        return passes.Passes(playbook=playbook, store=self._store, timeout=_PASS_SECONDS, engine=engine)
 
     def run(
         self,
@@ -347,6 +350,7 @@ class Bench:
 
     def close(self) -> None:
         self.interposer.close()
+        self._engine.close()
         self._store.close()
 
     def _set_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
