@@ -307,3 +307,9 @@ def test_rendered_config_names_its_config_map() -> None:
     condition = compute_config.judge_rendered("pool-a-config-12345678")["condition"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("ConfigReady", "True", "ConfigRendered")
     assert "pool-a-config-12345678" in condition["message"]
+
+
+def test_newest_config_map_of_the_pool_is_what_its_pods_mount() -> None:
+    maps = [config_map("old", "00"), config_map("new", "02"), config_map("foreign", "09", owner="somebody")]
+    assert compute_config.newest(maps, owner="uid-pool-a") == maps[1]
+    assert compute_config.newest(maps[2:], owner="uid-pool-a") is None

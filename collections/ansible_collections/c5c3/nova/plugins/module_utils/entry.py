@@ -49,6 +49,11 @@ class Task:
 Run = Callable[[Task], Result]
 
 
+def difference(what: str, before: Any, after: Any) -> Result:
+    """Return one entry of a result's `diff`, as `--diff` shows it; the empty text is a thing that is not there."""
+    return {"before_header": what, "after_header": what, "before": before, "after": after}
+
+
 def outcome(run: Run, task: Task, *, module: str, verbosity: int = 0) -> Result:
     """Return the module's result in plain JSON types, or a failed one; never raises.
 

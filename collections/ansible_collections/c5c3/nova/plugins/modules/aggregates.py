@@ -90,8 +90,9 @@ def run(task: entry.Task) -> dict[str, Any]:
     marker = rules.marker(task.params["nova"]["namespace"], task.params["nova"]["name"])
     names = {"created": [name for name, _ in plan.create], "deleted": [item["name"] for item in plan.delete]}
     changed = any(names.values())
+    diff = _differences(plan, marker)
     if task.check_mode:
-        return {"changed": changed, **names, "outcome": rules.judge(ledger, listed, plan)}
+        return {"changed": changed, **names, "outcome": rules.judge(ledger, listed, plan), "diff": diff}
     for name, zone in plan.create:
         try:
             aggregate = nova.create_aggregate(name, zone)
@@ -113,7 +114,21 @@ def run(task: entry.Task) -> dict[str, Any]:
             f"Kept the aggregate {kept['name']} for its metadata: {keys}",
             once=True,
         )
-    return {"changed": changed, **names, "outcome": rules.judge(ledger, listed, plan)}
+    return {"changed": changed, **names, "outcome": rules.judge(ledger, listed, plan), "diff": diff}
+
+
+def _differences(plan: rules.Plan, marker: str) -> list[dict[str, Any]]:
+    return [
+        *(
+            entry.difference(
+                f"aggregate {name}",
+                "",
+                {"name": name, "availability_zone": zone, "metadata": {vocabulary.AGGREGATE_MARKER: marker}},
+            )
+            for name, zone in plan.create
+        ),
+        *(entry.difference(f"aggregate {unneeded['name']}", dict(unneeded), "") for unneeded in plan.delete),
+    ]
 
 
 def _mark(nova: nova_client.Nova, aggregate: dict[str, Any], marker: str) -> None:

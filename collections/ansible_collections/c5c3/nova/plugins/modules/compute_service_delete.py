@@ -100,10 +100,11 @@ def run(task: entry.Task) -> dict[str, Any]:
         given["ledger"], given["services"], given["counts"], given["pods"], given["handed_over"]
     )
     if not due or task.check_mode:
-        return {"changed": bool(due), "deletions": {}, "errors": []}
+        diff = [_difference(given["services"], service["node"]) for service in due]
+        return {"changed": bool(due), "deletions": {}, "errors": [], "diff": diff}
     cluster = task.cluster()
     nova = nova_client.open_nova_from_cluster(cluster, given["nova"])
-    deletions, failed = {}, []
+    deletions, failed, diff = {}, [], []
     for service in due:
         node = service["node"]
         try:
@@ -112,10 +113,15 @@ def run(task: entry.Task) -> dict[str, Any]:
             failed.append({"node": node, **error.as_data()})
             continue
         if deletions[node] == drain.DELETED:
+            diff.append(_difference(given["services"], node))
             cluster.record_event(
                 given["pool"], "Normal", "ComputeServiceDeleted", f"Deleted the compute service of {node}"
             )
-    return {"changed": drain.DELETED in deletions.values(), "deletions": deletions, "errors": failed}
+    return {"changed": drain.DELETED in deletions.values(), "deletions": deletions, "errors": failed, "diff": diff}
+
+
+def _difference(services: dict[str, Any], node: str) -> dict[str, Any]:
+    return entry.difference(f"compute service of {node}", services[node], "")
 
 
 def main() -> None:

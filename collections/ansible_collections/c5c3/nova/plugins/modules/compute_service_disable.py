@@ -80,8 +80,9 @@ def run(task: entry.Task) -> dict[str, Any]:
     due = drain.services_to_disable(task.params["ledger"], services)
     reason = vocabulary.leaving_reason(pool["metadata"]["namespace"], pool["metadata"]["name"])
     if not due or task.check_mode:
-        return {"changed": bool(due), "services": services, "errors": []}
-    cluster, failed = task.cluster(), []
+        diff = [_difference(service["node"], services[service["node"]], reason) for service in due]
+        return {"changed": bool(due), "services": services, "errors": [], "diff": diff}
+    cluster, failed, diff = task.cluster(), [], []
     nova = nova_client.open_nova_from_cluster(cluster, task.params["nova"])
     for service in due:
         node = service["node"]
@@ -90,11 +91,17 @@ def run(task: entry.Task) -> dict[str, Any]:
         except errors.CallError as error:
             failed.append({"node": node, **error.as_data()})
             continue
+        diff.append(_difference(node, services[node], reason))
         services[node] = {**services[node], "status": "disabled", "disabled_reason": reason}
         cluster.record_event(
             pool, "Normal", "ComputeServiceDisabled", f"Disabled the compute service of {node}: {reason}"
         )
-    return {"changed": True, "services": services, "errors": failed}
+    return {"changed": True, "services": services, "errors": failed, "diff": diff}
+
+
+def _difference(node: str, service: dict[str, Any], reason: str) -> dict[str, Any]:
+    before = {"status": service["status"], "disabled_reason": service.get("disabled_reason")}
+    return entry.difference(f"compute service of {node}", before, {"status": "disabled", "disabled_reason": reason})
 
 
 def main() -> None:

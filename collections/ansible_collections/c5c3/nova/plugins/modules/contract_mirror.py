@@ -70,7 +70,8 @@ def run(task: entry.Task) -> dict[str, Any]:
             deleted.append(name)
             if not task.check_mode:
                 cluster.record_event(pool, "Normal", "ComputeConfigMirrorReaped", f"Deleted the mirrored Secret {name}")
-    return {"changed": bool(deleted), "deleted": deleted}
+    diff = [entry.difference(f"Secret {namespace}/{name}", f"{name}\n", "") for name in deleted]
+    return {"changed": bool(deleted), "deleted": deleted, "diff": diff}
 
 
 def main() -> None:

@@ -78,6 +78,7 @@ def run(task: entry.Task) -> dict[str, Any]:
             "fields": workload.status_fields(None, ""),
             "observed": True,
             "outcome": workload.judge(None),
+            "diff": entry.difference(f"DaemonSet {namespace}/{name}", before["spec"] if before and deleted else "", ""),
         }
     wanted = drift.stamped(definition)
     settled = before if drift.is_applied(before, wanted) else None
@@ -88,7 +89,7 @@ def run(task: entry.Task) -> dict[str, Any]:
         "fields": workload.status_fields(after, image),
         "observed": workload.is_observed(after),
         "outcome": workload.judge(after),
-        "diff": {"before": (before or {}).get("spec", {}), "after": after["spec"]},
+        "diff": entry.difference(f"DaemonSet {namespace}/{name}", before["spec"] if before else "", after["spec"]),
     }
 
 

@@ -101,7 +101,8 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
         if problem or deployment is None:
             return {"state": discovery.describe(None, waits_for=problem), "errors": []}
         job = _create(task, discovery.job(nova, deployment))
-        return {"changed": True, "state": discovery.describe(job), "errors": []}
+        diff = entry.difference(f"Job {namespace}/{name}", "", f"discovers {', '.join(task.params['unmapped'])}\n")
+        return {"changed": True, "state": discovery.describe(job), "errors": [], "diff": diff}
     assert job is not None
     ended = discovery.finished(job)
     if ended and ended[0] == "Failed" and not task.check_mode:
@@ -110,7 +111,8 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
     cluster.delete(
         "Job", name, namespace, uid=job["metadata"]["uid"], propagation="Foreground", dry_run=task.check_mode
     )
-    return {"changed": True, "state": discovery.describe(job), "errors": []}
+    diff = entry.difference(f"Job {namespace}/{name}", f"{discovery.describe(job)}\n", "")
+    return {"changed": True, "state": discovery.describe(job), "errors": [], "diff": diff}
 
 
 def _create(task: entry.Task, body: dict[str, Any]) -> dict[str, Any]:

@@ -48,14 +48,19 @@ ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "lists": {"type": "dict", "requir
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    cluster, failed = task.cluster(), []
+    cluster, failed, diff = task.cluster(), [], []
     for node, traits in task.params["lists"].items():
         body = {"spec": {"customTraits": traits}}
         try:
+            # Read for the eyes only: what is written does not rest on it.
+            before = cluster.get("Hypervisor", node) if task.diff_mode else {"spec": {}}
             cluster.patch("Hypervisor", node, None, body, "merge", dry_run=task.check_mode)
         except errors.CallError as error:
             failed.append({"node": node, **error.as_data()})
-    return {"changed": len(failed) < len(task.params["lists"]), "errors": failed}
+            continue
+        written_over = {"spec": {"customTraits": before["spec"].get("customTraits") or []}}
+        diff.append(entry.difference(f"Hypervisor {node}", written_over, body))
+    return {"changed": len(failed) < len(task.params["lists"]), "errors": failed, "diff": diff}
 
 
 def main() -> None:

@@ -98,7 +98,22 @@ def run(task: entry.Task) -> dict[str, Any]:
         "changed": created or bool(pruned),
         "name": name,
         "outcome": compute_config.judge_rendered(name),
-        "diff": {"before": "", "after": text} if created else {"before": text, "after": text},
+        "diff": [
+            *([_difference(pool, existing, name, text)] if created else []),
+            *(entry.difference(f"ConfigMap {metadata['namespace']}/{old}", f"{old}\n", "") for old in pruned),
+        ],
+    }
+
+
+def _difference(pool: dict[str, Any], existing: list[dict[str, Any]], name: str, text: str) -> dict[str, Any]:
+    """What changes in compute-pool.conf: the newest file that the pool has, and the new one."""
+    namespace = pool["metadata"]["namespace"]
+    before = compute_config.newest(existing, owner=pool["metadata"]["uid"])
+    return {
+        "before_header": f"ConfigMap {namespace}/{before['metadata']['name'] if before else name}",
+        "after_header": f"ConfigMap {namespace}/{name}",
+        "before": ((before or {}).get("data") or {}).get(compute_config.FILE, ""),
+        "after": text,
     }
 
 

@@ -91,7 +91,11 @@ def run(task: entry.Task) -> dict[str, Any]:
         if error.status not in ((404, 409) if wanted else (404, 409, 422)):
             raise
         return {"pool": pool, "superseded": True}
-    return {"changed": True, "pool": written, "superseded": False}
+    after = written["metadata"].get("finalizers", [])
+    diff = entry.difference(
+        f"finalizers of {kind} {namespace}/{name}", {"finalizers": finalizers}, {"finalizers": after}
+    )
+    return {"changed": True, "pool": written, "superseded": False, "diff": diff}
 
 
 def main() -> None:

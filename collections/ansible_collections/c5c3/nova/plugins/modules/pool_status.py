@@ -90,7 +90,8 @@ def run(task: entry.Task) -> dict[str, Any]:
         )
     if after == before:
         return {"pool": pool, "superseded": False}
-    diff = {"before": before, "after": after}
+    name = f"{pool['metadata']['namespace']}/{pool['metadata']['name']}"
+    diff = entry.difference(f"status of NovaCompute {name}", before, after)
     try:
         written = task.cluster().replace_status({**pool, "status": after}, dry_run=task.check_mode)
     except errors.CallError as error:

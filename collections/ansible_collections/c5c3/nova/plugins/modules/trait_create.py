@@ -71,7 +71,7 @@ ARGUMENTS: Final = {
 def run(task: entry.Task) -> dict[str, Any]:
     names = task.params["names"]
     if not names or task.check_mode:
-        return {"changed": bool(names), "created": [], "errors": []}
+        return {"changed": bool(names), "created": [], "errors": [], "diff": _differences(names)}
     cluster, created = task.cluster(), []
     try:
         placement = nova_client.open_placement(cluster, task.params["nova"])
@@ -86,9 +86,14 @@ def run(task: entry.Task) -> dict[str, Any]:
             return {
                 "changed": bool(created),
                 "created": created,
+                "diff": _differences(created),
                 "errors": [{"trait": name, **error.as_data(), "kind": "Trait"}],
             }
-    return {"changed": bool(created), "created": created, "errors": []}
+    return {"changed": bool(created), "created": created, "errors": [], "diff": _differences(created)}
+
+
+def _differences(names: list[str]) -> list[dict[str, Any]]:
+    return [entry.difference("trait in Placement", "", f"{name}\n") for name in names]
 
 
 def main() -> None:

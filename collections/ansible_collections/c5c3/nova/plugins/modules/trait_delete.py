@@ -78,8 +78,8 @@ ARGUMENTS: Final = {
 def run(task: entry.Task) -> dict[str, Any]:
     names, keep, pool = task.params["names"], task.params["keep"], task.params["pool"]
     if not (names or keep) or task.check_mode:
-        return {"changed": bool(names or keep), "dropped": [], "errors": []}
-    cluster, failed, dropped = task.cluster(), [], list(keep)
+        return {"changed": bool(names or keep), "dropped": [], "errors": [], "diff": _differences(names)}
+    cluster, failed, dropped, deleted = task.cluster(), [], list(keep), []
     for name in keep:
         cluster.record_event(pool, "Normal", "TraitKept", f"Kept the trait {name}: another NovaCompute declares it")
     if names:
@@ -102,8 +102,13 @@ def run(task: entry.Task) -> dict[str, Any]:
             message = f"Kept the trait {name}: a resource provider that no pool manages carries it"
             cluster.record_event(pool, "Normal", "TraitKept", message)
         else:
+            deleted.append(name)
             cluster.record_event(pool, "Normal", "TraitDeleted", f"Deleted the trait {name}")
-    return {"changed": bool(dropped), "dropped": dropped, "errors": failed}
+    return {"changed": bool(dropped), "dropped": dropped, "errors": failed, "diff": _differences(deleted)}
+
+
+def _differences(names: list[str]) -> list[dict[str, Any]]:
+    return [entry.difference("trait in Placement", f"{name}\n", "") for name in names]
 
 
 def main() -> None:

@@ -68,16 +68,22 @@ def run(task: entry.Task) -> dict[str, Any]:
     namespace = pool["metadata"]["namespace"]
     wanted = rules.wanted(pool, [workload.owner_reference(pool)], has_daemon_set=task.params["has_daemon_set"])
     listed = cluster.list(_KIND, namespace, rules.common_labels(pool["metadata"]["name"]))
-    changed = False
+    changed, diff = False, []
     if wanted is not None:
         stamped = drift.stamped(wanted)
         changed = not any(drift.is_applied(item, stamped) for item in listed)
         if changed:
-            cluster.apply(stamped, dry_run=task.check_mode)
+            applied = cluster.apply(stamped, dry_run=task.check_mode)
+            before = next(
+                (item["spec"] for item in listed if item["metadata"]["name"] == wanted["metadata"]["name"]), ""
+            )
+            diff.append(entry.difference(f"{_KIND} {namespace}/{wanted['metadata']['name']}", before, applied["spec"]))
     for item in rules.unwanted(listed, pool, wanted):
         metadata = item["metadata"]
-        changed |= cluster.delete(_KIND, metadata["name"], namespace, uid=metadata["uid"], dry_run=task.check_mode)
-    return {"changed": changed, "outcome": rules.judge(pool, wanted, served=True)}
+        if cluster.delete(_KIND, metadata["name"], namespace, uid=metadata["uid"], dry_run=task.check_mode):
+            changed = True
+            diff.append(entry.difference(f"{_KIND} {namespace}/{metadata['name']}", item["spec"], ""))
+    return {"changed": changed, "outcome": rules.judge(pool, wanted, served=True), "diff": diff}
 
 
 def main() -> None:

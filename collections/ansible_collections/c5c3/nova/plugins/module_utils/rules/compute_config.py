@@ -259,14 +259,24 @@ def config_maps_to_prune(config_maps: Iterable[Mapping[str, Any]], *, current: s
 
     Only those that the pool's uid ``owner`` owns; newest by creationTimestamp, then by name.
     """
-    others = [
-        item["metadata"]
-        for item in config_maps
-        if item["metadata"]["name"] != current
-        and any(reference.get("uid") == owner for reference in item["metadata"].get("ownerReferences", []))
-    ]
-    others.sort(key=lambda metadata: (metadata["creationTimestamp"], metadata["name"]), reverse=True)
+    others = [item["metadata"] for item in _newest_first(config_maps, owner) if item["metadata"]["name"] != current]
     return [metadata["name"] for metadata in others[vocabulary.KEPT_CONFIGS :]]
+
+
+def newest(config_maps: Iterable[Mapping[str, Any]], *, owner: str) -> Mapping[str, Any] | None:
+    """The newest of the ConfigMaps that the pool's uid ``owner`` owns: what the pods mount before the next one."""
+    return next(iter(_newest_first(config_maps, owner)), None)
+
+
+def _newest_first(config_maps: Iterable[Mapping[str, Any]], owner: str) -> list[Mapping[str, Any]]:
+    owned = [
+        item
+        for item in config_maps
+        if any(reference.get("uid") == owner for reference in item["metadata"].get("ownerReferences", []))
+    ]
+    return sorted(
+        owned, key=lambda item: (item["metadata"]["creationTimestamp"], item["metadata"]["name"]), reverse=True
+    )
 
 
 def missing_contract_keys(data: Mapping[str, Any]) -> list[str]:
