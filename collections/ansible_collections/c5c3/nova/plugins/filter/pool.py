@@ -13,6 +13,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     conditions,
     drain,
     phases,
+    report,
     status,
     tolerations,
     traits,
@@ -88,4 +89,5 @@ class FilterModule:
             "traits_outcome": traits_outcome,
             "next_look": status.next_look,
             "may_release": status.may_release,
+            "shortfall": report.shortfall,
         }

@@ -85,6 +85,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "NovaCompute": Resource(api_version="nova.openstack.c5c3.io/v1alpha1", plural="novacomputes"),
     "Nova": Resource(api_version="nova.openstack.c5c3.io/v1alpha1", plural="novas"),
     "Hypervisor": Resource(api_version="kvm.cloud.sap/v1", plural="hypervisors", namespaced=False),
+    "Eviction": Resource(api_version="kvm.cloud.sap/v1", plural="evictions", namespaced=False),
     "Secret": Resource(api_version="v1", plural="secrets"),
     "ConfigMap": Resource(api_version="v1", plural="configmaps"),
     "Pod": Resource(api_version="v1", plural="pods"),
@@ -313,6 +314,12 @@ class Cluster:
             return False
         return True
 
+    def events_of(self, involved: Object) -> Objects:
+        """Return the core/v1 Events about the object, whoever recorded them, the oldest first."""
+        kind, name, namespace = _identity(involved)
+        about = {"involvedObject.kind": kind, "involvedObject.name": name}
+        return sorted(self.list("Event", namespace or "default", fields=about), key=_event_time)
+
     # --- the calls themselves
 
     def _pages(self, path: str, query: Mapping[str, str], accept: str) -> Objects:
@@ -402,6 +409,10 @@ def _identity(body: Object) -> tuple[str, str, str | None]:
     metadata = body["metadata"]
     namespace = _required(kind, metadata.get("namespace"))
     return kind, metadata.get("name") or "", namespace if _resource(kind).namespaced else None
+
+
+def _event_time(event: Object) -> str:
+    return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
 
 
 def _segment(text: str) -> str:

@@ -13,7 +13,7 @@ import base64
 import collections
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 import requests
@@ -28,6 +28,8 @@ from ansible_collections.c5c3.nova.plugins.module_utils.clients import (
 MICROVERSION: Final = ("compute", "2.53")
 SERVICES_MICROVERSION: Final = ("compute", "2.69")
 HYPERVISORS_MICROVERSION: Final = ("compute", "2.88")
+MIGRATIONS_MICROVERSION: Final = ("compute", "2.59")
+"""The first that sorts migrations, newest first, and cuts them into pages."""
 
 BINARY: Final = "nova-compute"
 PAGE_SIZE: Final = 500
@@ -113,14 +115,39 @@ class Nova:
         server that its owner deleted and may still restore counts: Nova keeps it on the host, and refuses to delete a
         compute service that has one.
         """
-        found: set[str] = set()
+        return len({str(server["id"]) for server in self._servers("/servers", host)})
+
+    def list_servers(self, host: str) -> list[Row]:
+        """Return the servers that `count_servers` counts, as `{id, name, status, task_state, project}`."""
+        found = {str(server["id"]): server for server in self._servers("/servers/detail", host)}
+        return [
+            {
+                "id": server_id,
+                "name": row.get("name"),
+                "status": row.get("status"),
+                "task_state": row.get("OS-EXT-STS:task_state"),
+                "project": row.get("tenant_id"),
+            }
+            for server_id, row in found.items()
+        ]
+
+    def list_migrations_from(self, host: str) -> list[Row]:
+        """Return the migrations away from the host, newest first and at most one page of them.
+
+        Each is `{id, server, type, status, target, created_at, updated_at}`; `target` is None until a host is chosen.
+        """
+        query = {"host": host, "limit": str(PAGE_SIZE)}
+        rows = self._list("/os-migrations", "migrations", MIGRATIONS_MICROVERSION, query)
+        return [_migration(row) for row in rows if row.get("source_compute") == host]
+
+    def _servers(self, path: str, host: str) -> Iterator[Row]:
         marker: dict[str, str] = {}
         while True:
             query = {"all_tenants": "1", "soft_deleted": "true", "host": host, "limit": str(PAGE_SIZE), **marker}
-            page = self._list("/servers", "servers", MICROVERSION, query)
-            found.update(str(server["id"]) for server in page)
+            page = self._list(path, "servers", MICROVERSION, query)
+            yield from page
             if not page or marker == {"marker": page[-1]["id"]}:
-                return len(found)
+                return
             marker = {"marker": page[-1]["id"]}
 
     def mapped_hosts(self) -> set[str]:
@@ -311,6 +338,18 @@ def _is_known(row: Row) -> bool:
 
 def _service(row: Row) -> Row:
     return {**{field: row.get(field) for field in _SERVICE_FIELDS}, "disabled_reason": row.get("disabled_reason")}
+
+
+def _migration(row: Row) -> Row:
+    return {
+        "id": row.get("uuid"),
+        "server": row.get("instance_uuid"),
+        "type": row.get("migration_type"),
+        "status": row.get("status"),
+        "target": row.get("dest_compute"),
+        "created_at": row.get("created_at"),
+        "updated_at": row.get("updated_at"),
+    }
 
 
 def _aggregate(row: Row) -> Row:
