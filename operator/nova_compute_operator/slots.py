@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import pathlib
 
-# Proportional set sizes with room to spare; `make bench` measures them. The operator, its warm process and its webhooks,
-# with the files of passes, which are best kept in memory; and a pass that has to run the plain way.
+# Proportional set sizes with room to spare; `make bench` measures them. First the operator, its warm process and its
+# webhooks, with the files of passes, which are best kept in memory; then a pass that has to run the plain way.
 IDLE_BYTES = 256 * 2**20
 PASS_BYTES = 128 * 2**20
 
