@@ -8,6 +8,7 @@ import pathlib
 from typing import Any
 
 import pytest
+import yaml
 from unit.roles import rendering
 
 TERMS = [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}]
@@ -55,7 +56,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def rendered() -> dict[str, Any]:
     results = rendering.render("daemonset", "Apply the DaemonSet", "definition", list(CASES.values()))
-    return {name: result["value"] for name, result in zip(CASES, results, strict=True)}
+    return {name: yaml.safe_load(result["value"]) for name, result in zip(CASES, results, strict=True)}
 
 
 @pytest.fixture

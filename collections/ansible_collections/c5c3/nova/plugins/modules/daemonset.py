@@ -21,15 +21,17 @@ options:
     type: dict
     required: true
   definition:
-    description: The DaemonSet as it shall be. Without it the DaemonSet is deleted.
-    type: dict
+    description:
+      - The DaemonSet as it shall be, as YAML. Without it the DaemonSet is deleted.
+      - It is text, which Ansible hands on as it is; of a structure it would copy every value at every use.
+    type: str
 """
 
 EXAMPLES = r"""
 - name: Apply the DaemonSet
   c5c3.nova.daemonset:
     pool: "{{ novacompute }}"
-    definition: "{{ lookup('ansible.builtin.template', 'daemonset.yml.j2') | from_yaml }}"
+    definition: "{{ lookup('ansible.builtin.template', 'daemonset.yml.j2') }}"
   register: daemonset_result
 
 - name: Remove the DaemonSet of a pool that runs no pod any more
@@ -55,23 +57,27 @@ outcome:
 
 from typing import Any, Final
 
+import yaml
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import drift, workload
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
-    "definition": {"type": "dict"},
+    "definition": {"type": "str"},
 }
 
 
+LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 def run(task: entry.Task) -> dict[str, Any]:
-    pool, definition, cluster = task.params["pool"], task.params["definition"], task.cluster()
+    pool, text, cluster = task.params["pool"], task.params["definition"], task.cluster()
     namespace, name = pool["metadata"]["namespace"], workload.name(pool["metadata"]["name"])
     before = cluster.find("DaemonSet", name, namespace)
     if before is not None and not workload.is_owned(before, pool):
         raise ValueError(f"DaemonSet {namespace}/{name} belongs to somebody else; rename the pool or remove it")
-    if definition is None:
+    if text is None:
         deleted = before is not None and cluster.delete("DaemonSet", name, namespace, dry_run=task.check_mode)
         return {
             "changed": deleted,
@@ -80,6 +86,7 @@ def run(task: entry.Task) -> dict[str, Any]:
             "outcome": workload.judge(None),
             "diff": entry.difference(f"DaemonSet {namespace}/{name}", before["spec"] if before and deleted else "", ""),
         }
+    definition = yaml.load(text, Loader=LOADER)  # noqa: S506 - one of the two safe ones
     wanted = drift.stamped(definition)
     settled = before if drift.is_applied(before, wanted) else None
     after = settled or cluster.apply(wanted, dry_run=task.check_mode)

@@ -434,6 +434,9 @@ def _document(answer: urllib3.BaseHTTPResponse) -> Object:
 def _success(answer: urllib3.BaseHTTPResponse, method: str, path: str) -> Object:
     document = _document(answer)
     if 200 <= answer.status < 300 and document:
+        for each in (document, *(document.get("items") or ())):
+            # Who owns which field is as long as the object itself, and nothing here asks for it.
+            each.get("metadata", {}).pop("managedFields", None)
         return document
     detail = document.get("message") or answer.data.decode(errors="replace")
     if 200 <= answer.status < 300:
