@@ -20,6 +20,7 @@ from urllib import parse
 import urllib3
 import yaml
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import registration
 from kubernetes import client, config
 from kubernetes.client import rest
 from kubernetes.config import incluster_config
@@ -81,6 +82,27 @@ class ApiServer:
         # What was decoded into files is part of the TLS context now, and the files are gone.
         configuration.ssl_ca_cert = configuration.cert_file = configuration.key_file = None
         return cls(configuration, in_cluster=path is None, tls=tls)
+
+    @classmethod
+    def of(cls, credentials: registration.Credentials) -> ApiServer:
+        """Return the API server of credentials that are all there is to know; nothing is sent yet.
+
+        No library reads a kubeconfig here, so nothing that one may ask for is done. Raises
+        `registration.RefusedError` when a certificate or a key is not one.
+        """
+        configuration = client.Configuration()
+        configuration.host = credentials.server
+        configuration.verify_ssl = credentials.verified
+        configuration.tls_server_name = credentials.server_name
+        configuration.proxy = credentials.proxy
+        if credentials.token:
+            configuration.api_key = {"authorization": f"Bearer {credentials.token}"}
+        try:
+            return cls(configuration, in_cluster=False, tls=_tls_context_of(credentials))
+        except (ssl.SSLError, OSError, ValueError) as error:
+            raise registration.RefusedError(
+                f"a certificate or the key of its kubeconfig cannot be used: {errors.cause(error)}"
+            ) from error
 
     def send(
         self,
@@ -152,6 +174,21 @@ def _tls_context(configuration: client.Configuration) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
+
+
+def _tls_context_of(credentials: registration.Credentials) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=credentials.authorities)
+    if not credentials.verified:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if credentials.certificate and credentials.key:
+        with tempfile.TemporaryDirectory(prefix="kubeconfig-") as scratch:
+            # In one file, as OpenSSL takes it: the folder is nobody else's to read.
+            both = pathlib.Path(scratch, "certificate-and-key")
+            both.write_text(f"{credentials.certificate}\n{credentials.key}", encoding="utf-8")
+            # An encrypted key has no password here: without one to return, a terminal would be asked.
+            context.load_cert_chain(both, password="")
     return context
 
 
