@@ -45,16 +45,19 @@ class Source:
 
     def events(self, pool: Object) -> list[Object]:
         """Return the events about the pool, as `report.event` tells them, the oldest first."""
-        return list(pool_info.run(self._task(pool=pool))["events"])
+        return list(pool_info.run(self._task(pool_info, pool=pool))["events"])
 
     def explain(self, pool: Object, node: str) -> Object:
         """Return what holds the node, see `stuck.explain`."""
-        resolved = entry.outcome(nova_info.run, self._task(pool=pool), module="nova_info")
-        asked = self._task(pool=pool, nova=resolved.get("nova") or {}, nodes=[node])
+        resolved = entry.outcome(nova_info.run, self._task(nova_info, pool=pool), module="nova_info")
+        asked = self._task(
+            drain_info, pool=pool, nova=resolved.get("nova") or {}, target=resolved.get("target"), nodes=[node]
+        )
         return dict(drain_info.run(asked)["nodes"][0])
 
-    def _task(self, **arguments: Any) -> entry.Task:
-        return entry.Task(params={**self._where, **arguments})
+    def _task(self, module: Any, **arguments: Any) -> entry.Task:
+        defaults = {name: argument.get("default") for name, argument in module.ARGUMENTS.items()}
+        return entry.Task(params={**defaults, **self._where, **arguments})
 
 
 def _namespace_of(kubeconfig: str | None, context: str | None) -> str:

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.c5c3.nova.plugins.doc_fragments import cluster as fragment
+from ansible_collections.c5c3.nova.plugins.doc_fragments import cluster, target
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 
 ROOT = pathlib.Path(__file__).parents[2]
 COLLECTION = ROOT / "collections/ansible_collections/c5c3/nova"
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py"))
+FRAGMENTS: dict[str, Any] = {"cluster": cluster, "target": target}
 RUNTIME = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text(encoding="utf-8"))
 
 
@@ -34,8 +35,9 @@ def test_the_documentation_of_a_module_matches_its_arguments(name: str) -> None:
     module: Any = importlib.import_module(f"ansible_collections.c5c3.nova.plugins.modules.{name}")
     documented = yaml.safe_load(module.DOCUMENTATION)
     options = dict(documented.get("options") or {})
-    if "c5c3.nova.cluster" in documented.get("extends_documentation_fragment", ""):
-        options |= yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]
+    for name_of_fragment, fragment in FRAGMENTS.items():
+        if f"c5c3.nova.{name_of_fragment}" in documented.get("extends_documentation_fragment", ""):
+            options |= yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]
     assert set(options) == set(module.ARGUMENTS)
     for option, argument in module.ARGUMENTS.items():
         told, meant = options[option], {"type": "str", "required": False, "default": None, **argument}
@@ -46,10 +48,13 @@ def test_the_documentation_of_a_module_matches_its_arguments(name: str) -> None:
         assert told.get("elements") == meant.get("elements"), option
 
 
-def test_the_shared_arguments_are_documented() -> None:
-    options = yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]
+@pytest.mark.parametrize(
+    ("fragment", "arguments"), [("cluster", entry.CLUSTER_ARGUMENTS), ("target", entry.TARGET_ARGUMENT)]
+)
+def test_the_shared_arguments_are_documented(fragment: str, arguments: dict[str, Any]) -> None:
+    options = yaml.safe_load(FRAGMENTS[fragment].ModuleDocFragment.DOCUMENTATION)["options"]
     assert {name: option["type"] for name, option in options.items()} == {
-        name: argument["type"] for name, argument in entry.CLUSTER_ARGUMENTS.items()
+        name: argument["type"] for name, argument in arguments.items()
     }
 
 

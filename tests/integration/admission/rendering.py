@@ -24,7 +24,7 @@ def children(pool: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         f"/apis/apps/v1/namespaces/{namespace}/daemonsets": daemon_set(pool),
         f"/api/v1/namespaces/{namespace}/configmaps": config_map(pool),
     }
-    autoscaler = vpa.wanted(pool, [workload.owner_reference(pool)], has_daemon_set=True)
+    autoscaler = vpa.wanted(pool, has_daemon_set=True)
     if autoscaler:
         found[f"/apis/autoscaling.k8s.io/v1/namespaces/{namespace}/verticalpodautoscalers"] = autoscaler
     return found

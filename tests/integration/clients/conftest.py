@@ -37,7 +37,7 @@ def reference(cluster: kubernetes.Cluster) -> dict[str, Any]:
     """The resolved reference to the Nova of the lab."""
     novas = cluster.list("Nova")
     assert novas, "the cluster holds no Nova: `make lab` brings one up"
-    return nova_rules.resolve(novas[0])
+    return nova_rules.resolve(novas[0], "c5c3-clusters")
 
 
 @pytest.fixture(scope="session")

@@ -75,6 +75,7 @@ class OpenStack:
             "project_domain_name": "Default",
             "placement_override": "",
             "secret": {"name": "nova-service-user", "key": "password"},
+            "target": {"cluster": "", "registered_in": "c5c3-clusters", "namespace": "openstack"},
         }
         return {**reference, **overrides}
 

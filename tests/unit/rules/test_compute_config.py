@@ -7,7 +7,7 @@ import hashlib
 import re
 
 import pytest
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config, ownership
 from unit.rules import objects
 
 REJECTED = [
@@ -246,7 +246,9 @@ def config_map(name: str, created: str, owner: str = "uid-pool-a") -> objects.Da
 
 
 def pruned(*config_maps: objects.Data, current: str = "current") -> list[str]:
-    return compute_config.config_maps_to_prune(config_maps, current=current, owner="uid-pool-a")
+    return compute_config.config_maps_to_prune(
+        config_maps, current=current, owner=ownership.of_pool(objects.novacompute())
+    )
 
 
 def test_three_newest_others_are_kept() -> None:
@@ -311,5 +313,5 @@ def test_rendered_config_names_its_config_map() -> None:
 
 def test_newest_config_map_of_the_pool_is_what_its_pods_mount() -> None:
     maps = [config_map("old", "00"), config_map("new", "02"), config_map("foreign", "09", owner="somebody")]
-    assert compute_config.newest(maps, owner="uid-pool-a") == maps[1]
-    assert compute_config.newest(maps[2:], owner="uid-pool-a") is None
+    assert compute_config.newest(maps, owner=ownership.of_pool(objects.novacompute())) == maps[1]
+    assert compute_config.newest(maps[2:], owner=ownership.of_pool(objects.novacompute())) is None

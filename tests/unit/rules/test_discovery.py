@@ -10,7 +10,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import discovery
 from unit.rules import objects
 
 NOW = "2026-01-01T00:10:00+00:00"
-NOVA = {"name": "nova-1", "namespace": "openstack", "uid": "u1"}
+NOVA = {"name": "nova-1", "namespace": "openstack", "uid": "u1", "target": {"cluster": ""}}
 API_CONTAINER: objects.Data = {
     "name": "nova-api",
     "image": "ghcr.io/c5c3/nova:2025.2",
@@ -224,10 +224,13 @@ def test_message_says_why_there_is_no_job() -> None:
 # --- whose
 
 
-@pytest.mark.parametrize(
-    ("owners", "owned"), [([{"kind": "Nova", "uid": "u1"}], True), ([{"uid": "u2"}], False), ([], False)]
-)
-def test_job_is_the_novas_only_by_its_uid(owners: list[objects.Data], *, owned: bool) -> None:
-    found = job()
-    found["metadata"]["ownerReferences"] = owners
-    assert discovery.is_owned(found, NOVA) is owned
+def test_job_on_a_target_cluster_carries_the_labels_of_the_nova_and_no_reference() -> None:
+    made = discovery.job({**NOVA, "target": {"cluster": "edge"}}, DEPLOYMENT)
+    assert made["metadata"]["ownerReferences"] == []
+    labels = {
+        "openstack.c5c3.io/owner-kind": "Nova",
+        "openstack.c5c3.io/owner-name": "nova-1",
+        "openstack.c5c3.io/owner-namespace": "openstack",
+    }
+    assert labels.items() <= made["metadata"]["labels"].items()
+    assert not labels.keys() & made["spec"]["template"]["metadata"]["labels"].keys()

@@ -17,7 +17,7 @@ INSTALLED = {"installedRelease": "2025.2", "computeConfigSecretRef": {"name": "n
 
 
 def resolved(status: dict[str, Any] | None = None, **spec: Any) -> objects.Data:
-    return nova.resolve({**NOVA, "spec": {**NOVA["spec"], **spec}, "status": status or {}})
+    return nova.resolve({**NOVA, "spec": {**NOVA["spec"], **spec}, "status": status or {}}, "c5c3-clusters")
 
 
 def test_service_user_defaults_to_nova_in_project_service() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import vpa
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, vpa
 from unit.rules import objects
 
 OFF = {"updateMode": "Off"}
@@ -14,7 +14,7 @@ OFF = {"updateMode": "Off"}
 
 def wanted(scaling: dict[str, Any] | None, *, has_daemon_set: bool = True) -> objects.Data | None:
     spec = {} if scaling is None else {"verticalAutoscaling": scaling}
-    return vpa.wanted(objects.novacompute(**spec), [], has_daemon_set=has_daemon_set)
+    return vpa.wanted(objects.novacompute(**spec), has_daemon_set=has_daemon_set)
 
 
 def test_pool_that_opts_in_gets_one_for_its_daemon_set() -> None:
@@ -29,7 +29,7 @@ def test_pool_that_opts_in_gets_one_for_its_daemon_set() -> None:
                 "app.kubernetes.io/instance": "pool-a",
                 "app.kubernetes.io/managed-by": "novacompute-operator",
             },
-            "ownerReferences": [],
+            "ownerReferences": ownership.of_pool(objects.novacompute()).marks()["ownerReferences"],
         },
         "spec": {
             "targetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "pool-a-nova-compute"},

@@ -287,26 +287,6 @@ def test_pods_of_every_pool_are_listed_by_what_they_share() -> None:
     }
 
 
-def test_child_of_a_pool_of_the_same_name_in_an_earlier_life_is_not_owned() -> None:
-    pool = objects.novacompute()
-    mine = {"metadata": {"ownerReferences": [workload.owner_reference(pool)]}}
-    theirs = {"metadata": {"ownerReferences": [{**workload.owner_reference(pool), "uid": "earlier"}]}}
-    assert workload.is_owned(mine, pool)
-    assert not workload.is_owned(theirs, pool)
-    assert not workload.is_owned({"metadata": {}}, pool)
-
-
-def test_owner_is_the_controller_of_its_children() -> None:
-    assert workload.owner_reference(objects.novacompute()) == {
-        "apiVersion": "nova.openstack.c5c3.io/v1alpha1",
-        "kind": "NovaCompute",
-        "name": "pool-a",
-        "uid": "uid-pool-a",
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def test_labels_are_those_of_the_specification() -> None:
     assert (workload.name("pool-a"), workload.labels("pool-a")) == (
         "pool-a-nova-compute",

@@ -12,6 +12,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     compute_config,
     conditions,
     drain,
+    ownership,
     phases,
     report,
     status,
@@ -32,7 +33,7 @@ def daemon_set_values(pool: dict[str, Any], default_pull_policy: str, nova: dict
     return {
         "name": workload.name(name),
         "labels": workload.labels(name),
-        "owner_reference": workload.owner_reference(pool),
+        "owner": ownership.of_pool(pool).marks(),
         "image": workload.image(spec.get("image"), nova["installed_release"]),
         "pull_policy": workload.pull_policy(spec.get("image"), default_pull_policy),
         "resources": workload.resources(spec.get("resources")),

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import calls, errors, kubernetes
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import calls, errors, kubernetes, target_clusters
 
 Result = dict[str, Any]
 
@@ -29,6 +29,9 @@ CLUSTER_ARGUMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "context": {"type": "str"},
 }
 """How a module finds its cluster. Documented by the fragment `c5c3.nova.cluster`."""
+
+TARGET_ARGUMENT: Final[Mapping[str, Mapping[str, Any]]] = {"target": {"type": "dict", "required": True}}
+"""Where the children of a pool go. Documented by the fragment `c5c3.nova.target`."""
 
 TRACEBACK_VERBOSITY: Final = 3
 
@@ -44,6 +47,10 @@ class Task:
     def cluster(self) -> kubernetes.Cluster:
         """Return the cluster that the shared arguments name; one connection per process."""
         return kubernetes.shared(self.params.get("kubeconfig"), self.params.get("context"))
+
+    def target_cluster(self) -> kubernetes.Cluster:
+        """Return the cluster of the argument `target`, which may be that of `cluster()`."""
+        return target_clusters.cluster_at(self.cluster(), self.params["target"])
 
 
 Run = Callable[[Task], Result]

@@ -13,9 +13,9 @@ short_description: Look whether the compute contract of a pool is whole
 version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
-  - Reads the compute contract Secret in the pool's namespace.
+  - Reads the compute contract Secret in the pool's namespace on the pool's cluster.
   - Returns a digest of its pairs and no part of them.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   pool:
     description: The whole NovaCompute object.
@@ -30,6 +30,7 @@ options:
 EXAMPLES = r"""
 - name: Read the compute contract
   c5c3.nova.contract_info:
+    target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
     name: "{{ nova.contract_secret }}"
   register: config_render_contract
@@ -54,6 +55,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_con
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
+    **entry.TARGET_ARGUMENT,
     "pool": {"type": "dict", "required": True},
     "name": {"type": "str", "required": True},
 }
@@ -61,7 +63,7 @@ ARGUMENTS: Final = {
 
 def run(task: entry.Task) -> dict[str, Any]:
     name = task.params["name"]
-    secret = task.cluster().find("Secret", name, task.params["pool"]["metadata"]["namespace"])
+    secret = task.target_cluster().find("Secret", name, task.params["pool"]["metadata"]["namespace"])
     if secret is None:
         return {"digest": "", "problem": compute_config.judge_contract(name, None)}
     # Latin-1 maps every byte to a character, so that a key that is no text has a digest too.

@@ -16,7 +16,7 @@ description:
   - Deletes the mirrored compute contract and the hypervisor operator's credentials when no other pool of the Nova on
     the cluster needs them.
   - A Secret without the mark of the mirror stays.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   pool:
     description: The whole NovaCompute object, which is being deleted.
@@ -31,6 +31,7 @@ options:
 EXAMPLES = r"""
 - name: Delete the Secrets that were mirrored for the last pool
   c5c3.nova.contract_mirror:
+    target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
 """
 
@@ -49,15 +50,16 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import mirrors
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
+    **entry.TARGET_ARGUMENT,
     "pool": {"type": "dict", "required": True},
     "nova_gone": {"type": "bool", "default": False},
 }
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    pool, cluster = task.params["pool"], task.cluster()
+    pool, cluster = task.params["pool"], task.target_cluster()
     namespace = pool["metadata"]["namespace"]
-    pools = cluster.list("NovaCompute", namespace)
+    pools = task.cluster().list("NovaCompute", namespace)
     if not mirrors.is_last(pool, pools, nova_gone=task.params["nova_gone"]):
         return {"deleted": []}
     deleted = []
@@ -69,7 +71,8 @@ def run(task: entry.Task) -> dict[str, Any]:
         if cluster.delete("Secret", name, namespace, uid=uid, dry_run=task.check_mode):
             deleted.append(name)
             if not task.check_mode:
-                cluster.record_event(pool, "Normal", "ComputeConfigMirrorReaped", f"Deleted the mirrored Secret {name}")
+                message = f"Deleted the mirrored Secret {name}"
+                task.cluster().record_event(pool, "Normal", "ComputeConfigMirrorReaped", message)
     diff = [entry.difference(f"Secret {namespace}/{name}", f"{name}\n", "") for name in deleted]
     return {"changed": bool(deleted), "deleted": deleted, "diff": diff}
 

@@ -14,7 +14,7 @@ version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
   - Applies the DaemonSet server-side where it differs, or deletes it when no pod is left to run.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   pool:
     description: The whole NovaCompute object.
@@ -30,12 +30,14 @@ options:
 EXAMPLES = r"""
 - name: Apply the DaemonSet
   c5c3.nova.daemonset:
+    target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
     definition: "{{ lookup('ansible.builtin.template', 'daemonset.yml.j2') }}"
   register: daemonset_result
 
 - name: Remove the DaemonSet of a pool that runs no pod any more
   c5c3.nova.daemonset:
+    target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
   register: daemonset_result
 """
@@ -59,10 +61,11 @@ from typing import Any, Final
 
 import yaml
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import drift, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import drift, ownership, workload
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
+    **entry.TARGET_ARGUMENT,
     "pool": {"type": "dict", "required": True},
     "definition": {"type": "str"},
 }
@@ -72,11 +75,10 @@ LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    pool, text, cluster = task.params["pool"], task.params["definition"], task.cluster()
+    pool, text, cluster = task.params["pool"], task.params["definition"], task.target_cluster()
     namespace, name = pool["metadata"]["namespace"], workload.name(pool["metadata"]["name"])
     before = cluster.find("DaemonSet", name, namespace)
-    if before is not None and not workload.is_owned(before, pool):
-        raise ValueError(f"DaemonSet {namespace}/{name} belongs to somebody else; rename the pool or remove it")
+    ownership.of_pool(pool).refuse_foreign(before, "DaemonSet")
     if text is None:
         deleted = before is not None and cluster.delete("DaemonSet", name, namespace, dry_run=task.check_mode)
         return {

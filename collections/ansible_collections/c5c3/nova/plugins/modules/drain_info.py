@@ -26,6 +26,9 @@ options:
     description: The resolved Nova, from M(c5c3.nova.nova_info). An empty one leaves out what only Nova knows.
     type: dict
     required: true
+  target:
+    description: Where the children of the pool are, as M(c5c3.nova.nova_info) returned it. Without it, on its cluster.
+    type: dict
   nodes:
     description: The nodes to explain. Without it, those that leave the pool.
     type: list
@@ -85,6 +88,7 @@ ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
     "nova": {"type": "dict", "required": True},
+    "target": {"type": "dict"},
     "nodes": {"type": "list", "elements": "str"},
 }
 
@@ -120,8 +124,9 @@ def run(task: entry.Task) -> dict[str, Any]:
     if nova is not None:
         services = reader.read(nova.list_services)
     labels = workload.labels(pool["metadata"]["name"])
-    pods = reader.read(lambda: cluster.list("Pod", pool["metadata"]["namespace"], labels))
-    has_hypervisors = bool(reader.read(lambda: cluster.serves("Hypervisor")))
+    at = reader.read(task.target_cluster) if task.params["target"] else cluster
+    pods = reader.read(lambda: at.list("Pod", pool["metadata"]["namespace"], labels)) if at else None
+    has_hypervisors = at is not None and bool(reader.read(lambda: at.serves("Hypervisor")))
     shared = {
         "services": {row["host"]: row for row in services or ()},
         "pods": {each["spec"].get("nodeName"): _pod(each) for each in pods or ()},
@@ -132,7 +137,7 @@ def run(task: entry.Task) -> dict[str, Any]:
         own.errors = list(reader.errors)
         seen = {
             "name": name,
-            **_read_cluster(cluster, name, own, has_hypervisors=has_hypervisors),
+            **_read_cluster(at, name, own, has_hypervisors=has_hypervisors),
             # A Nova whose services cannot be listed answers nothing else either.
             **_read_nova(nova if services is not None else None, name, own),
             "service": shared["services"].get(name),
@@ -143,7 +148,11 @@ def run(task: entry.Task) -> dict[str, Any]:
     return {"nodes": explained}
 
 
-def _read_cluster(cluster: kubernetes.Cluster, name: str, reader: Reader, *, has_hypervisors: bool) -> dict[str, Any]:
+def _read_cluster(
+    cluster: kubernetes.Cluster | None, name: str, reader: Reader, *, has_hypervisors: bool
+) -> dict[str, Any]:
+    if cluster is None:
+        return {"exists": None, "hypervisor": None, "eviction": None}
     node = reader.read(lambda: cluster.find("Node", name) or {})
     found: dict[str, Any] = {"exists": None if node is None else bool(node), "hypervisor": None, "eviction": None}
     if has_hypervisors:

@@ -63,8 +63,8 @@ import datetime as dt
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import discovery
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes, target_clusters
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import discovery, ownership
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
@@ -83,7 +83,8 @@ def run(task: entry.Task) -> dict[str, Any]:
 
 
 def _keep_job(task: entry.Task) -> dict[str, Any]:
-    cluster, nova, pool = task.cluster(), task.params["nova"], task.params["pool"]
+    nova, pool = task.params["nova"], task.params["pool"]
+    cluster = target_clusters.cluster_at(task.cluster(), nova["target"])
     name, namespace = discovery.job_name(nova["name"]), nova["namespace"]
     job = cluster.find("Job", name, namespace)
     if job is not None:
@@ -100,13 +101,13 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
         problem = discovery.config_problem(deployment)
         if problem or deployment is None:
             return {"state": discovery.describe(None, waits_for=problem), "errors": []}
-        job = _create(task, discovery.job(nova, deployment))
+        job = _create(task, cluster, discovery.job(nova, deployment))
         diff = entry.difference(f"Job {namespace}/{name}", "", f"discovers {', '.join(task.params['unmapped'])}\n")
         return {"changed": True, "state": discovery.describe(job), "errors": [], "diff": diff}
     assert job is not None
     ended = discovery.finished(job)
     if ended and ended[0] == "Failed" and not task.check_mode:
-        cluster.record_event(pool, "Warning", "HostDiscoveryFailed", f"The host discovery Job {name} failed")
+        task.cluster().record_event(pool, "Warning", "HostDiscoveryFailed", f"The host discovery Job {name} failed")
     # Foreground: its pods are gone before the name is free, so that a Job never meets pods of its predecessor.
     cluster.delete(
         "Job", name, namespace, uid=job["metadata"]["uid"], propagation="Foreground", dry_run=task.check_mode
@@ -115,9 +116,9 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
     return {"changed": True, "state": discovery.describe(job), "errors": [], "diff": diff}
 
 
-def _create(task: entry.Task, body: dict[str, Any]) -> dict[str, Any]:
+def _create(task: entry.Task, cluster: kubernetes.Cluster, body: dict[str, Any]) -> dict[str, Any]:
     """Create the Job; one that another pool created in the meantime serves as well."""
-    cluster, metadata = task.cluster(), body["metadata"]
+    metadata = body["metadata"]
     try:
         job = cluster.create(body, dry_run=task.check_mode)
     except errors.CallError as error:
@@ -128,7 +129,7 @@ def _create(task: entry.Task, body: dict[str, Any]) -> dict[str, Any]:
         return there
     if not task.check_mode:
         hosts = ", ".join(task.params["unmapped"])
-        cluster.record_event(
+        task.cluster().record_event(
             task.params["pool"], "Normal", "HostDiscoveryStarted", f"Started {metadata['name']} for hosts: {hosts}"
         )
     return job
@@ -136,7 +137,7 @@ def _create(task: entry.Task, body: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_foreign(job: dict[str, Any], nova: dict[str, Any]) -> None:
     """Raise a CallError for a Job that somebody else made under the name."""
-    if not discovery.is_owned(job, nova):
+    if not ownership.of_nova(nova).owns(job):
         metadata = job["metadata"]
         raise errors.CallError(
             system="kubernetes",

@@ -15,7 +15,7 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Reads what concerns custom traits of the Hypervisor objects that the hypervisor operator keeps for nodes.
   - A cluster that does not serve the kind is a result and no failure, and so is a node without a Hypervisor.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   nodes:
     description: The nodes, which are also the names of their Hypervisors.
@@ -27,6 +27,7 @@ options:
 EXAMPLES = r"""
 - name: Read the Hypervisors of the pool's nodes
   c5c3.nova.hypervisor_info:
+    target: "{{ nova_resolve_target }}"
     nodes: [compute-1]
   register: traits_read
 """
@@ -54,12 +55,13 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import traits
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
+    **entry.TARGET_ARGUMENT,
     "nodes": {"type": "list", "elements": "str", "required": True},
 }
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    nodes, cluster = task.params["nodes"], task.cluster()
+    nodes, cluster = task.params["nodes"], task.target_cluster()
     if not nodes:
         return {"served": True, "hypervisors": {}, "missing": []}
     if not cluster.serves("Hypervisor"):

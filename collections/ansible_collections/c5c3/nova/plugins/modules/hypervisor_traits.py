@@ -15,7 +15,7 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Sets C(spec.customTraits) of each Hypervisor, from where the hypervisor operator applies it.
   - A call that fails is returned in RV(errors), so that the other nodes go on.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   lists:
     description: Node to its whole list, in byte order.
@@ -26,6 +26,7 @@ options:
 EXAMPLES = r"""
 - name: Write the lists that differ
   c5c3.nova.hypervisor_traits:
+    target: "{{ nova_resolve_target }}"
     lists:
       compute-1: [CUSTOM_GPU]
   register: traits_written
@@ -44,11 +45,11 @@ from typing import Any, Final
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
 
-ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "lists": {"type": "dict", "required": True}}
+ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, **entry.TARGET_ARGUMENT, "lists": {"type": "dict", "required": True}}
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    cluster, failed, diff = task.cluster(), [], []
+    cluster, failed, diff = task.target_cluster(), [], []
     for node, traits in task.params["lists"].items():
         body = {"spec": {"customTraits": traits}}
         try:

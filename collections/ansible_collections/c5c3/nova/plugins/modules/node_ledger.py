@@ -13,10 +13,11 @@ short_description: Decide which nodes a pool holds, and in which phase
 version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
-  - Reads the labels of the Nodes and the other pools of the same Nova, and returns the ledger that follows from them.
+  - Reads the labels of the Nodes on the pool's cluster and the other pools of the same Nova, and returns the ledger
+    that follows from them.
   - Records an event C(NodeConflict) for each conflict that the ledger did not know.
   - Writes no status; M(c5c3.nova.pool_status) does, before anything relies on the ledger.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   pool:
     description: The whole NovaCompute object.
@@ -27,6 +28,7 @@ options:
 EXAMPLES = r"""
 - name: Decide which nodes the pool holds
   c5c3.nova.node_ledger:
+    target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
   register: nodes_result
 """
@@ -67,7 +69,7 @@ from typing import Any, Final
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import phases, traits
 
-ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "pool": {"type": "dict", "required": True}}
+ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, **entry.TARGET_ARGUMENT, "pool": {"type": "dict", "required": True}}
 
 
 def run(task: entry.Task) -> dict[str, Any]:
@@ -76,7 +78,7 @@ def run(task: entry.Task) -> dict[str, Any]:
     before = pool.get("status", {}).get("nodes", [])
     # A pool that is being deleted and holds nothing needs no Node: whoever may not list them can still let it go.
     is_over = phases.pool_of(pool).deleting and not before
-    listed = [] if is_over else [node["metadata"] for node in cluster.list("Node", metadata_only=True)]
+    listed = [] if is_over else [node["metadata"] for node in task.target_cluster().list("Node", metadata_only=True)]
     nodes = {metadata["name"]: metadata.get("labels") or {} for metadata in listed}
     rivals = phases.rivals(pool, pools)
     ledger = phases.next_ledger(phases.pool_of(pool), rivals, nodes, before)

@@ -9,18 +9,33 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: nova_info
-short_description: Read the Nova that a pool joins
+short_description: Read the Nova that a pool joins, and where both live
 version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
   - Reads the Nova, and whether the Secret of its service user holds a password.
   - The password itself is neither returned nor kept.
+  - A pool or a Nova may live on a target cluster. Its registration is read, and the cluster has to give a sign of life.
 extends_documentation_fragment: c5c3.nova.cluster
 options:
   pool:
     description: The whole NovaCompute object.
     type: dict
     required: true
+  clusters_namespace:
+    description: The namespace of the Secrets that register target clusters. Empty, none is served.
+    type: str
+    default: c5c3-clusters
+  process_started:
+    description:
+      - When the process that runs the passes started, in RFC 3339. What an earlier one saw does not count for giving up
+        the children on a target cluster. Empty, everything counts.
+    type: str
+    default: ""
+  poll_scale:
+    description: Stretches or shortens the time after which they are given up. Only for tests.
+    type: float
+    default: 1.0
 """
 
 EXAMPLES = r"""
@@ -50,36 +65,83 @@ nova:
     secret: {description: Name and key of the Secret with the password., type: dict}
     installed_release: {description: "The release that is installed, for example 2026.1.", type: str}
     contract_secret: {description: The name of the compute contract Secret., type: str}
+    target: {description: "Where it lives, as I(target) is where the pool's children go.", type: dict}
+target:
+  description: Where the children of the pool go, for every module that has to do with them.
+  returned: success
+  type: dict
+  contains:
+    cluster: {description: "The target cluster, empty for the cluster of the pool itself.", type: str}
+    registered_in: {description: The namespace of the Secret that registers it., type: str}
+    namespace: {description: The namespace of the children., type: str}
+reached:
+  description: Whether the cluster of the pool's children answered.
+  returned: success
+  type: bool
+abandoned:
+  description: Whether the children of a pool that is being deleted are given up, because their cluster stayed away.
+  returned: success
+  type: bool
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
   type: dict
 """
 
+import datetime as dt
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import kubernetes
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import target_clusters as clusters
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import nova as rules
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import target_clusters
 
-ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "pool": {"type": "dict", "required": True}}
+ARGUMENTS: Final = {
+    **entry.CLUSTER_ARGUMENTS,
+    "pool": {"type": "dict", "required": True},
+    "clusters_namespace": {"type": "str", "default": "c5c3-clusters"},
+    "process_started": {"type": "str", "default": ""},
+    "poll_scale": {"type": "float", "default": 1.0},
+}
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    pool, cluster = task.params["pool"], task.cluster()
-    namespace, name = pool["metadata"]["namespace"], pool["spec"]["novaRef"]["name"]
-    if placed := rules.target_cluster(pool):
-        return {"nova": {}, "outcome": rules.judge_target_cluster(placed)}
-    found = cluster.find("Nova", name, namespace)
+    pool, cluster, registered_in = task.params["pool"], task.cluster(), task.params["clusters_namespace"]
+    target = target_clusters.target(pool, registered_in)
+    missing = _unavailable(task, target)
+    if missing is not None:
+        return {"nova": {}, "target": target, "reached": False, **missing}
+    result: dict[str, Any] = {"nova": {}, "target": target, "reached": True, "abandoned": False}
+    name = pool["spec"]["novaRef"]["name"]
+    found = cluster.find("Nova", name, pool["metadata"]["namespace"])
     if found is None:
-        return {"nova": {}, "outcome": rules.judge(name, None)}
-    if placed := rules.target_cluster(found):
-        return {"nova": {}, "outcome": rules.judge_target_cluster(placed)}
-    resolved = rules.resolve(found)
-    return {
-        "nova": resolved,
-        "outcome": rules.judge(name, resolved, has_password=_has_password(cluster, resolved)),
-    }
+        return {**result, "outcome": rules.judge(name, None)}
+    resolved = rules.resolve(found, registered_in)
+    missing = _unavailable(task, resolved["target"]) if resolved["target"] != target else None
+    if missing is not None:
+        # An unreachable Nova holds a deletion, wherever it lives; only the pool's own children are ever given up.
+        return {**result, "outcome": missing["outcome"]}
+    outcome = rules.judge(name, resolved, has_password=_has_password(cluster, resolved))
+    return {**result, "nova": resolved, "outcome": outcome}
+
+
+def _unavailable(task: entry.Task, target: dict[str, str]) -> dict[str, Any] | None:
+    """Return `{outcome, abandoned}` where the target cluster cannot be used, else None."""
+    try:
+        clusters.reach(task.cluster(), target)
+    except errors.CallError as error:
+        if error.kind != clusters.KIND:
+            raise
+        pool, now = task.params["pool"], dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        since = target_clusters.unavailable_since(pool, target["cluster"], now=now)
+        return {
+            "outcome": target_clusters.judge(target["cluster"], str(error), since=since),
+            "abandoned": target_clusters.is_abandoned(
+                pool, since=since, now=now, started=task.params["process_started"], scale=task.params["poll_scale"]
+            ),
+        }
+    return None
 
 
 def _has_password(cluster: kubernetes.Cluster, nova: dict[str, Any]) -> bool:

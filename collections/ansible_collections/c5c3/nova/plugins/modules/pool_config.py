@@ -16,7 +16,7 @@ description:
   - Creates the immutable ConfigMap that is named by the hash of its content, and prunes all but the three
     newest others.
   - Fails when the rendered text does not read back as the options it was made of.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   pool:
     description: The whole NovaCompute object.
@@ -35,6 +35,7 @@ options:
 EXAMPLES = r"""
 - name: Keep compute-pool.conf in its ConfigMap
   c5c3.nova.pool_config:
+    target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
     text: "{{ lookup('ansible.builtin.template', 'compute-pool.conf.j2') }}"
     options: "{{ novacompute.spec | c5c3.nova.pool_options }}"
@@ -56,10 +57,11 @@ from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config, vocabulary, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config, ownership, vocabulary, workload
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
+    **entry.TARGET_ARGUMENT,
     "pool": {"type": "dict", "required": True},
     "text": {"type": "str", "required": True},
     "options": {"type": "dict", "required": True},
@@ -67,16 +69,16 @@ ARGUMENTS: Final = {
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    pool, text, cluster = task.params["pool"], task.params["text"], task.cluster()
+    pool, text, cluster = task.params["pool"], task.params["text"], task.target_cluster()
     compute_config.check_rendered(text, task.params["options"])
-    metadata = pool["metadata"]
+    metadata, owner = pool["metadata"], ownership.of_pool(pool)
     name, base = (
         compute_config.config_map_name(metadata["name"], text),
         compute_config.config_map_base(metadata["name"]),
     )
     existing = cluster.list("ConfigMap", metadata["namespace"], {vocabulary.CONFIG_BASE_LABEL: base})
     # One that an earlier pool of this name left is about to be collected: it does not count.
-    created = not any(item["metadata"]["name"] == name and workload.is_owned(item, pool) for item in existing)
+    created = not any(item["metadata"]["name"] == name and owner.owns(item) for item in existing)
     if created:
         body = {
             "apiVersion": "v1",
@@ -84,14 +86,18 @@ def run(task: entry.Task) -> dict[str, Any]:
             "metadata": {
                 "name": name,
                 "namespace": metadata["namespace"],
-                "labels": {**workload.labels(metadata["name"]), vocabulary.CONFIG_BASE_LABEL: base},
-                "ownerReferences": [workload.owner_reference(pool)],
+                "labels": {
+                    **workload.labels(metadata["name"]),
+                    vocabulary.CONFIG_BASE_LABEL: base,
+                    **owner.marks()["labels"],
+                },
+                "ownerReferences": owner.marks()["ownerReferences"],
             },
             "immutable": True,
             "data": {compute_config.FILE: text},
         }
         _create(task, body)
-    pruned = compute_config.config_maps_to_prune(existing, current=name, owner=metadata["uid"])
+    pruned = compute_config.config_maps_to_prune(existing, current=name, owner=owner)
     for old in pruned:
         cluster.delete("ConfigMap", old, metadata["namespace"], dry_run=task.check_mode)
     return {
@@ -108,7 +114,7 @@ def run(task: entry.Task) -> dict[str, Any]:
 def _difference(pool: dict[str, Any], existing: list[dict[str, Any]], name: str, text: str) -> dict[str, Any]:
     """What changes in compute-pool.conf: the newest file that the pool has, and the new one."""
     namespace = pool["metadata"]["namespace"]
-    before = compute_config.newest(existing, owner=pool["metadata"]["uid"])
+    before = compute_config.newest(existing, owner=ownership.of_pool(pool))
     return {
         "before_header": f"ConfigMap {namespace}/{before['metadata']['name'] if before else name}",
         "after_header": f"ConfigMap {namespace}/{name}",
@@ -119,15 +125,16 @@ def _difference(pool: dict[str, Any], existing: list[dict[str, Any]], name: str,
 
 def _create(task: entry.Task, body: dict[str, Any]) -> None:
     """Create the ConfigMap; one of that name that somebody else made is an error unless this pool owns it."""
-    cluster, metadata = task.cluster(), body["metadata"]
+    cluster, metadata = task.target_cluster(), body["metadata"]
     try:
         cluster.create(body, dry_run=task.check_mode)
     except errors.CallError as error:
         if error.status != 409:
             raise
         there = cluster.find("ConfigMap", metadata["name"], metadata["namespace"])
-        if there is None or not workload.is_owned(there, task.params["pool"]):
+        if there is None:
             raise
+        ownership.of_pool(task.params["pool"]).refuse_foreign(there, "ConfigMap")
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ short_description: Hold the deletion of a pool, or let it go
 version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
-  - Adds the drain finalizer to a pool, or removes it and only it.
-  - Both change the very list of finalizers that was read; another writer in between is a result and no failure.
+  - Adds the finalizers of the product to a pool, or removes them and only them. A pool on a target cluster has two.
+  - Both ways change the very list of finalizers that was read; another writer in between is a result and no failure.
 extends_documentation_fragment: c5c3.nova.cluster
 options:
   pool:
@@ -22,7 +22,7 @@ options:
     type: dict
     required: true
   state:
-    description: Whether the pool shall carry the drain finalizer.
+    description: Whether the pool shall carry them.
     type: str
     choices: [present, absent]
     default: present
@@ -54,7 +54,7 @@ from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import status as rules
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
@@ -66,8 +66,9 @@ ARGUMENTS: Final = {
 def run(task: entry.Task) -> dict[str, Any]:
     pool, wanted = task.params["pool"], task.params["state"] == "present"
     metadata = pool["metadata"]
-    finalizers = metadata.get("finalizers", [])
-    if (vocabulary.DRAIN_FINALIZER in finalizers) == wanted:
+    finalizers, own = metadata.get("finalizers", []), rules.finalizers(pool)
+    due = [name for name in own if (name in finalizers) != wanted]
+    if not due:
         return {"pool": pool, "superseded": False}
     kind, name, namespace = pool["kind"], metadata["name"], metadata["namespace"]
     try:
@@ -75,15 +76,20 @@ def run(task: entry.Task) -> dict[str, Any]:
             body = {
                 "metadata": {
                     "resourceVersion": metadata["resourceVersion"],
-                    "finalizers": [*finalizers, vocabulary.DRAIN_FINALIZER],
+                    "finalizers": [*finalizers, *due],
                 }
             }
             written = task.cluster().patch(kind, name, namespace, body, "merge", dry_run=task.check_mode)
         else:
-            path = f"/metadata/finalizers/{finalizers.index(vocabulary.DRAIN_FINALIZER)}"
+            # From the last to the first: a removal moves what is behind it.
+            places = sorted(((finalizers.index(name), name) for name in due), reverse=True)
             steps = [
-                {"op": "test", "path": path, "value": vocabulary.DRAIN_FINALIZER},
-                {"op": "remove", "path": path},
+                step
+                for place, name in places
+                for step in (
+                    {"op": "test", "path": f"/metadata/finalizers/{place}", "value": name},
+                    {"op": "remove", "path": f"/metadata/finalizers/{place}"},
+                )
             ]
             written = task.cluster().patch(kind, name, namespace, steps, "json", dry_run=task.check_mode)
     except errors.CallError as error:

@@ -15,7 +15,7 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Lists the pods of the pool and of the other pools of its Nova, whatever their phase. A pod is gone only when its
     object is.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   pool:
     description: The whole NovaCompute object.
@@ -36,6 +36,7 @@ options:
 EXAMPLES = r"""
 - name: List the pods that still run
   c5c3.nova.pool_pod_info:
+    target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
     siblings: "{{ siblings }}"
   register: services_drain_pods
@@ -55,6 +56,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import workload
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
+    **entry.TARGET_ARGUMENT,
     "pool": {"type": "dict", "required": True},
     "siblings": {"type": "list", "elements": "dict", "required": True},
     "handed_over": {"type": "list", "elements": "str", "default": []},
@@ -63,7 +65,7 @@ ARGUMENTS: Final = {
 
 def run(task: entry.Task) -> dict[str, Any]:
     pool = task.params["pool"]
-    pods = task.cluster().list("Pod", pool["metadata"]["namespace"], workload.pod_labels())
+    pods = task.target_cluster().list("Pod", pool["metadata"]["namespace"], workload.pod_labels())
     return {"pods": workload.pods_by_node(pods, pool, task.params["siblings"], task.params["handed_over"])}
 
 

@@ -15,7 +15,7 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Applies the VerticalPodAutoscaler of the pool's DaemonSet, and deletes one that the pool made and no longer wants.
   - A cluster that does not serve the kind is a result and no failure.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
 options:
   pool:
     description: The whole NovaCompute object.
@@ -30,6 +30,7 @@ options:
 EXAMPLES = r"""
 - name: Keep the VerticalPodAutoscaler
   c5c3.nova.vpa:
+    target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
   register: vpa_result
 """
@@ -45,20 +46,21 @@ from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, drift, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, drift, ownership
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import vpa as rules
 
 _KIND: Final = "VerticalPodAutoscaler"
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
+    **entry.TARGET_ARGUMENT,
     "pool": {"type": "dict", "required": True},
     "has_daemon_set": {"type": "bool", "default": True},
 }
 
 
 def run(task: entry.Task) -> dict[str, Any]:
-    pool, cluster = task.params["pool"], task.cluster()
+    pool, cluster = task.params["pool"], task.target_cluster()
     try:
         served = cluster.serves(_KIND)
     except errors.CallError as error:
@@ -66,13 +68,16 @@ def run(task: entry.Task) -> dict[str, Any]:
     if not served:
         return {"outcome": rules.judge(pool, None, served=False)}
     namespace = pool["metadata"]["namespace"]
-    wanted = rules.wanted(pool, [workload.owner_reference(pool)], has_daemon_set=task.params["has_daemon_set"])
+    wanted = rules.wanted(pool, has_daemon_set=task.params["has_daemon_set"])
     listed = cluster.list(_KIND, namespace, rules.common_labels(pool["metadata"]["name"]))
     changed, diff = False, []
     if wanted is not None:
         stamped = drift.stamped(wanted)
         changed = not any(drift.is_applied(item, stamped) for item in listed)
         if changed:
+            # One without the common labels is not in the list, and an apply would take it over.
+            for there in cluster.list(_KIND, namespace, fields={"metadata.name": wanted["metadata"]["name"]}):
+                ownership.of_pool(pool).refuse_foreign(there, _KIND)
             applied = cluster.apply(stamped, dry_run=task.check_mode)
             before = next(
                 (item["spec"] for item in listed if item["metadata"]["name"] == wanted["metadata"]["name"]), ""

@@ -23,6 +23,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.clients import (
     kubernetes,
     placement,
     service_proxy,
+    target_clusters,
 )
 
 MICROVERSION: Final = ("compute", "2.53")
@@ -236,10 +237,11 @@ class Nova:
         return keystone.call_name(method, self._endpoint + path)
 
 
-def open_nova_from_cluster(
-    cluster: kubernetes.Cluster, nova: Mapping[str, Any], *, refuse_other_hosts: bool = False
-) -> Nova:
-    """Return the Nova, with the password that the cluster's Secret `nova["secret"]` holds (see `open_nova`)."""
+def open_nova_from_cluster(cluster: kubernetes.Cluster, nova: Mapping[str, Any]) -> Nova:
+    """Return the Nova, with the password that the cluster's Secret `nova["secret"]` holds (see `open_nova`).
+
+    A Nova on a target cluster, `nova["target"]`, is reached there.
+    """
     reference = nova["secret"]
     secret = cluster.get("Secret", reference["name"], nova["namespace"])
     encoded = (secret.get("data") or {}).get(reference["key"])
@@ -255,7 +257,8 @@ def open_nova_from_cluster(
             status=200,
             detail=f"the key {reference['key']} is absent or empty, so there is no password for the service user",
         )
-    return open_nova(cluster, nova, password, refuse_other_hosts=refuse_other_hosts)
+    at = target_clusters.cluster_at(cluster, nova["target"])
+    return open_nova(at, nova, password, placed=at is not cluster)
 
 
 def open_placement(cluster: kubernetes.Cluster, nova: Mapping[str, Any]) -> placement.Placement:
@@ -274,21 +277,21 @@ def open_placement(cluster: kubernetes.Cluster, nova: Mapping[str, Any]) -> plac
         ) from error
 
 
-def open_nova(
-    cluster: kubernetes.Cluster, nova: Mapping[str, Any], password: str, *, refuse_other_hosts: bool = False
-) -> Nova:
+def open_nova(cluster: kubernetes.Cluster, nova: Mapping[str, Any], password: str, *, placed: bool = False) -> Nova:
     """Return the Nova of a resolved reference; nothing is sent yet.
 
     `nova` is `{namespace, name, keystone_endpoint, compute_endpoint, username, project_name, user_domain_name,
     project_domain_name, ...}`, the endpoints as Service addresses of `cluster`. One session, and so one token, serves
-    every caller in this process. With `refuse_other_hosts` nothing but Services is reached through the proxy.
+    every caller in this process. A `placed` Nova lives on a target cluster: its Services are reached through the
+    proxy there, whatever reaches those of this cluster.
     """
     digest = hashlib.sha256(password.encode()).hexdigest()
     key = (
         os.getpid(),
-        cluster.host,
-        reach(cluster),
-        refuse_other_hosts,
+        # Not its address: the same cluster with other credentials is another connection.
+        cluster.server,
+        placed,
+        "proxy" if placed else reach(cluster),
         digest,
         *(nova[part] for part in _IDENTIFYING),
     )
@@ -296,7 +299,7 @@ def open_nova(
         while len(_sessions) >= _SESSIONS:
             _sessions.popitem(last=False)
         identity = keystone.Identity(
-            _transport(cluster, refuse_other_hosts=refuse_other_hosts),
+            _placed_transport(cluster, nova["keystone_endpoint"]) if placed else _transport(cluster),
             endpoint=nova["keystone_endpoint"],
             username=nova["username"],
             password=password,
@@ -322,11 +325,23 @@ def reach(cluster: kubernetes.Cluster) -> Reach:
     raise ValueError(message)
 
 
-def _transport(cluster: kubernetes.Cluster, *, refuse_other_hosts: bool) -> requests.Session:
-    transport = requests.Session()
-    adapter: requests.adapters.BaseAdapter = service_proxy.DirectAdapter()
+def _transport(cluster: kubernetes.Cluster) -> requests.Session:
     if reach(cluster) == "proxy":
-        adapter = service_proxy.ProxyAdapter(cluster.server, refuse_other_hosts=refuse_other_hosts)
+        return _session(service_proxy.ProxyAdapter(cluster.server, refuse_other_hosts=False))
+    return _session(service_proxy.DirectAdapter())
+
+
+def _placed_transport(cluster: kubernetes.Cluster, keystone_endpoint: str) -> requests.Session:
+    """Reaches Services of the target cluster, and the Keystone that the Nova names, which may live elsewhere."""
+    transport = _session(service_proxy.ProxyAdapter(cluster.server, refuse_other_hosts=True))
+    if service_proxy.service_of(keystone_endpoint) is None:
+        # The longest prefix decides; the slash keeps it from being that of another host or path.
+        transport.mount(f"{keystone_endpoint.rstrip('/')}/", service_proxy.DirectAdapter())
+    return transport
+
+
+def _session(adapter: requests.adapters.BaseAdapter) -> requests.Session:
+    transport = requests.Session()
     for scheme in ("http://", "https://"):
         transport.mount(scheme, adapter)
     return transport

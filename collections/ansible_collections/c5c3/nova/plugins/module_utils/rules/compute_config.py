@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, violations, vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, ownership, violations, vocabulary
 
 Options = dict[str, dict[str, str]]
 FILE: Final = "compute-pool.conf"
@@ -254,26 +254,24 @@ def config_map_name(pool: str, text: str) -> str:
     return f"{config_map_base(pool)}-{content_hash({FILE: text})}"
 
 
-def config_maps_to_prune(config_maps: Iterable[Mapping[str, Any]], *, current: str, owner: str) -> list[str]:
+def config_maps_to_prune(
+    config_maps: Iterable[Mapping[str, Any]], *, current: str, owner: ownership.Owner
+) -> list[str]:
     """The names of the pool's ConfigMaps to delete: all but the current one and the three newest others.
 
-    Only those that the pool's uid ``owner`` owns; newest by creationTimestamp, then by name.
+    Only those that the ``owner`` owns; newest by creationTimestamp, then by name.
     """
     others = [item["metadata"] for item in _newest_first(config_maps, owner) if item["metadata"]["name"] != current]
     return [metadata["name"] for metadata in others[vocabulary.KEPT_CONFIGS :]]
 
 
-def newest(config_maps: Iterable[Mapping[str, Any]], *, owner: str) -> Mapping[str, Any] | None:
-    """The newest of the ConfigMaps that the pool's uid ``owner`` owns: what the pods mount before the next one."""
+def newest(config_maps: Iterable[Mapping[str, Any]], *, owner: ownership.Owner) -> Mapping[str, Any] | None:
+    """The newest of the ConfigMaps that the ``owner`` owns: what the pods mount before the next one."""
     return next(iter(_newest_first(config_maps, owner)), None)
 
 
-def _newest_first(config_maps: Iterable[Mapping[str, Any]], owner: str) -> list[Mapping[str, Any]]:
-    owned = [
-        item
-        for item in config_maps
-        if any(reference.get("uid") == owner for reference in item["metadata"].get("ownerReferences", []))
-    ]
+def _newest_first(config_maps: Iterable[Mapping[str, Any]], owner: ownership.Owner) -> list[Mapping[str, Any]]:
+    owned = filter(owner.owns, config_maps)
     return sorted(
         owned, key=lambda item: (item["metadata"]["creationTimestamp"], item["metadata"]["name"]), reverse=True
     )

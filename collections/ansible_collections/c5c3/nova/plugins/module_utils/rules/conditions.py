@@ -96,8 +96,8 @@ REASONS: Final = (
         NOVA,
         "TargetClusterUnavailable",
         Flow.STOPS,
-        "The pool's target cluster, or the Nova's, does not resolve.",
-        "Register the cluster.",
+        "The pool's target cluster, or the Nova's, does not resolve or does not answer.",
+        "Register the cluster, or repair it: the message says what is wrong, and since when.",
         look=_INPUT,
     ),
     _row(
@@ -313,7 +313,7 @@ REASONS: Final = (
         "HypervisorsForbidden",
         Flow.CONTINUES,
         "Reading or patching a Hypervisor answered 403.",
-        "Install the operator cluster-scoped.",
+        "Install the operator cluster-scoped; on a target cluster, grant its user get and patch on hypervisors.",
         look=_FAILURE,
     ),
     _row(
@@ -361,8 +361,8 @@ REASONS: Final = (
         "TargetClusterUnavailable",
         Flow.CONTINUES,
         "The pool's target cluster does not resolve.",
-        "Register the cluster.",
-        look=_FAILURE,
+        "Register the cluster, or repair its registration: the message says what is wrong with it.",
+        look=_INPUT,
     ),
     _row(SERVICES, "ServicesUp", Flow.READY, "Every node's compute service is registered and up."),
     _row(SERVICES, "Draining", Flow.READY, "Nodes are leaving the pool; the message counts their servers."),
@@ -483,6 +483,7 @@ _FAILURES: Final[Mapping[str, Mapping[tuple[str, int | None], str]]] = {
         ("nova", None): "ComputeAPIError",
         # Without the password there is no token.
         ("Secret", None): "ComputeAPIError",
+        ("TargetCluster", None): "TargetClusterUnavailable",
         ("Hypervisor", 403): "HypervisorsForbidden",
         ("NovaCompute", None): "NovaComputeListError",
         ("any", None): "HypervisorError",

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, vocabulary
 
 _SUFFIX: Final = "discover-hosts"
 _NAME_LIMIT: Final = 63
@@ -56,11 +56,6 @@ def job_name(nova: str) -> str:
     digest = hashlib.sha256(nova.encode()).hexdigest()[:8]
     cut = _NAME_LIMIT - len(_SUFFIX) - len(digest) - 2
     return f"{nova[:cut].rstrip('-.')}-{digest}-{_SUFFIX}"
-
-
-def is_owned(found: Mapping[str, Any], nova: Mapping[str, Any]) -> bool:
-    """Whether the Job belongs to the Nova, and so to its pools; any other of that name is left alone."""
-    return any(reference.get("uid") == nova["uid"] for reference in found["metadata"].get("ownerReferences", []))
 
 
 def finished(job: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -122,6 +117,7 @@ def job(nova: Mapping[str, Any], deployment: Mapping[str, Any]) -> dict[str, Any
     pod = deployment["spec"]["template"]["spec"]
     api = _named(pod["containers"], _CONTAINER)
     assert api is not None
+    marks = ownership.of_nova(nova).marks()
     mounted = {mount["name"] for mount in api.get("volumeMounts", [])}
     labels = {
         "app.kubernetes.io/name": "nova",
@@ -150,17 +146,8 @@ def job(nova: Mapping[str, Any], deployment: Mapping[str, Any]) -> dict[str, Any
         "metadata": {
             "name": job_name(nova["name"]),
             "namespace": nova["namespace"],
-            "labels": labels,
-            "ownerReferences": [
-                {
-                    "apiVersion": vocabulary.API_VERSION,
-                    "kind": "Nova",
-                    "name": nova["name"],
-                    "uid": nova["uid"],
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
+            "labels": {**labels, **marks["labels"]},
+            "ownerReferences": marks["ownerReferences"],
         },
         "spec": {
             # One retry: a discovery that raced another one exits 2 and finds the hosts mapped the next time.

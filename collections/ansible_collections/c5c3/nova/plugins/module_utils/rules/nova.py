@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, target_clusters, vocabulary
 
 
-def resolve(nova: Mapping[str, Any]) -> dict[str, Any]:
+def resolve(nova: Mapping[str, Any], clusters_namespace: str) -> dict[str, Any]:
     """The Nova as plain data, defaults filled in; nothing of it is secret.
 
     Keys: namespace, name, uid, keystone_endpoint, region, compute_endpoint, placement_override, username, project_name,
-    user_domain_name, project_domain_name, secret {name, key}, installed_release, contract_secret.
+    user_domain_name, project_domain_name, secret {name, key}, installed_release, contract_secret,
+    target {cluster, registered_in, namespace}.
     """
     metadata, spec, status = nova["metadata"], nova["spec"], nova.get("status", {})
     user = {**vocabulary.DEFAULT_SERVICE_USER, **(spec.get("serviceUser") or {})}
@@ -34,21 +35,8 @@ def resolve(nova: Mapping[str, Any]) -> dict[str, Any]:
         "secret": {"name": secret.get("name") or "", "key": secret.get("key") or "password"},
         "installed_release": status.get("installedRelease") or "",
         "contract_secret": (status.get("computeConfigSecretRef") or {}).get("name") or "",
+        "target": target_clusters.target(nova, clusters_namespace),
     }
-
-
-def target_cluster(placed: Mapping[str, Any]) -> str:
-    """The target cluster that a pool or a Nova names, or an empty text for the local one."""
-    return (placed["spec"].get("targetClusterRef") or {}).get("name") or ""
-
-
-def judge_target_cluster(cluster: str) -> dict[str, Any]:
-    """The outcome for a pool or a Nova on a target cluster: none resolves in this version, so nothing is done."""
-    return conditions.outcome(
-        conditions.NOVA,
-        "TargetClusterUnavailable",
-        f"Target cluster {cluster}: cluster not found; this version serves pools and Novas of the local cluster only",
-    )
 
 
 def judge(name: str, resolved: Mapping[str, Any] | None, *, has_password: bool = False) -> dict[str, Any]:

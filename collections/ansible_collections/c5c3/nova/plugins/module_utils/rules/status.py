@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, ownership, phases, vocabulary
 
 
 def with_ledger(
@@ -69,10 +69,16 @@ def next_look(outcomes: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[st
     return (vocabulary.LOOK_AT_SETTLED if shortest is None else shortest) * scale
 
 
+def finalizers(pool: Mapping[str, Any]) -> list[str]:
+    """The finalizers that hold the deletion of a pool, in the order in which they are added."""
+    placed = ownership.target_cluster(pool)
+    return [vocabulary.DRAIN_FINALIZER, *([vocabulary.CHILDREN_FINALIZER] if placed else [])]
+
+
 def may_release(
     pool: Mapping[str, Any], began_with: Sequence[Mapping[str, Any]], outcomes: Sequence[Mapping[str, Any]]
 ) -> bool:
-    """Whether the drain finalizer of a pool may leave.
+    """Whether the finalizers of a pool may leave.
 
     Only of a pool that is being deleted: when its Nova is gone, so that nothing is left to clean there, or when the
     pass began with no held node (``began_with`` is the ledger it read), its aggregates were settled and no created

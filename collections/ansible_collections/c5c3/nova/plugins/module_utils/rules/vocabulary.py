@@ -27,6 +27,8 @@ HELD_PHASES: Final = SELECTED_PHASES | LEAVING_PHASES
 
 # Finalizers, labels, annotations.
 DRAIN_FINALIZER: Final = "nova.openstack.c5c3.io/compute-drain"
+#: Of a pool on a target cluster: nothing there is collected when the pool goes.
+CHILDREN_FINALIZER: Final = "openstack.c5c3.io/remote-children"
 MIRROR_LABEL: Final = "nova.openstack.c5c3.io/compute-config-mirror"
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 CONFIG_BASE_LABEL: Final = "cobaltcore.c5c3.io/config-base"

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, vocabulary, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, ownership, phases, vocabulary, workload
 
 
 def common_labels(pool: str) -> dict[str, str]:
@@ -18,14 +18,12 @@ def common_labels(pool: str) -> dict[str, str]:
     }
 
 
-def wanted(
-    pool: Mapping[str, Any], owner_references: Sequence[Mapping[str, Any]], *, has_daemon_set: bool
-) -> dict[str, Any] | None:
+def wanted(pool: Mapping[str, Any], *, has_daemon_set: bool) -> dict[str, Any] | None:
     """The object of a pool that opts in and whose DaemonSet is rendered, else None."""
     scaling = pool["spec"].get("verticalAutoscaling")
     if not scaling or not has_daemon_set:
         return None
-    name = workload.name(pool["metadata"]["name"])
+    name, marks = workload.name(pool["metadata"]["name"]), ownership.of_pool(pool).marks()
     policy = {
         "containerName": "*",
         "controlledValues": "RequestsOnly",
@@ -41,8 +39,8 @@ def wanted(
         "metadata": {
             "name": name,
             "namespace": pool["metadata"]["namespace"],
-            "labels": common_labels(pool["metadata"]["name"]),
-            "ownerReferences": [dict(reference) for reference in owner_references],
+            "labels": {**common_labels(pool["metadata"]["name"]), **marks["labels"]},
+            "ownerReferences": marks["ownerReferences"],
         },
         "spec": {
             "targetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name},
@@ -57,13 +55,8 @@ def unwanted(
 ) -> list[Mapping[str, Any]]:
     """The listed objects that this pool owns and no longer wants."""
     kept = keep["metadata"]["name"] if keep else None
-    owner = pool["metadata"]["uid"]
-    return [
-        item
-        for item in objects
-        if item["metadata"]["name"] != kept
-        and any(reference.get("uid") == owner for reference in item["metadata"].get("ownerReferences", []))
-    ]
+    owner = ownership.of_pool(pool)
+    return [item for item in objects if item["metadata"]["name"] != kept and owner.owns(item)]
 
 
 def judge(pool: Mapping[str, Any], applied: Mapping[str, Any] | None, *, served: bool) -> dict[str, Any]:

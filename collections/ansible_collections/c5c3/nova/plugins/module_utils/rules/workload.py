@@ -168,21 +168,3 @@ def pods_by_node(
         if node and (instance == own or (instance in rivals and node not in handed_over)):
             found[node] = pod["metadata"]["name"]
     return found
-
-
-def owner_reference(pool: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes a child the pool's: garbage collection takes it along, and nobody else's object is touched."""
-    return {
-        "apiVersion": vocabulary.API_VERSION,
-        "kind": vocabulary.KIND,
-        "name": pool["metadata"]["name"],
-        "uid": pool["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
-def is_owned(child: Mapping[str, Any], pool: Mapping[str, Any]) -> bool:
-    """Whether the pool's very object, not a namesake of an earlier life, owns the child."""
-    references = child["metadata"].get("ownerReferences", [])
-    return any(reference.get("uid") == pool["metadata"]["uid"] for reference in references)
