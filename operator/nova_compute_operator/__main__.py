@@ -62,6 +62,7 @@ class Operator:
             store=store,
             timeout=told.pass_timeout,
             default_image_pull_policy=told.default_image_pull_policy,
+            clusters_namespace=told.clusters_namespace,
             engine=self._engine,
         )
         self._dispatcher = dispatch.Dispatcher(
@@ -212,8 +213,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     told = settings.parse(given)
     log.set_up(level=told.zap_log_level, encoder=told.zap_encoder)
-    for flag in told.not_served:
-        logger.info("This version does not serve what a flag asks for", extra=log.fields(flag=flag))
     try:
         server = api.ApiServer.connect()
         store = folders.Folders(told.private_data_dir)

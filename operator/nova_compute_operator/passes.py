@@ -7,6 +7,7 @@ Each pass has a folder of its own, an inventory of one host, and a deadline. Wha
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 import logging
 import os
@@ -71,6 +72,7 @@ class Passes:
         store: folders.Folders,
         timeout: float,
         default_image_pull_policy: str = "",
+        clusters_namespace: str = "",
         engine: engines.Engine | None = None,
         inventory: Callable[[str], dict[str, Any]] = pool_inventory,
         clock: Callable[[], float] = time.monotonic,
@@ -78,7 +80,12 @@ class Passes:
         self._playbook = playbook
         self._store = store
         self._timeout = timeout
-        self._pull_policy = default_image_pull_policy
+        self._variables = {
+            "nova_compute_default_image_pull_policy": default_image_pull_policy,
+            "nova_compute_clusters_namespace": clusters_namespace,
+            # What an earlier process saw of a target cluster is no reason to give up what lies there.
+            "nova_compute_process_started": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
         self._engine = engine
         self._inventory = inventory
         self._clock = clock
@@ -116,7 +123,7 @@ class Passes:
         verbosity: int | None,
     ) -> outcomes.Verdict:
         _write(folder / "inventory" / "pools.yml", self._inventory(pool))
-        _write(folder / "env" / "extravars", {"nova_compute_default_image_pull_policy": self._pull_policy})
+        _write(folder / "env" / "extravars", self._variables)
         _write(folder / "env" / "envvars", self._environment(folder, pass_id))
         # Only this file is heeded: settings given as an argument are dropped when it does not exist.
         _write(folder / "env" / "settings", {"pexpect_timeout": _ASK_SECONDS, "suppress_ansible_output": True})

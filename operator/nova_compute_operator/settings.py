@@ -47,6 +47,7 @@ class Settings:
     namespace: str
     max_concurrent_reconciles: int
     default_image_pull_policy: str
+    clusters_namespace: str
     playbook: pathlib.Path
     private_data_dir: pathlib.Path | None
     warm_engine: bool
@@ -61,7 +62,6 @@ class Settings:
     webhook_self_signed: bool
     webhook_configuration_name: str
     webhook_secret_name: str
-    not_served: tuple[str, ...]
 
 
 def duration(text: str) -> float:
@@ -215,7 +215,7 @@ def _parser() -> argparse.ArgumentParser:
         "--clusters-namespace",
         type=_namespace,
         default="c5c3-clusters",
-        help="not served by this version: where target clusters are registered (%(default)s)",
+        help="where target clusters are registered; empty = none is served (%(default)s)",
     )
     add("--max-concurrent-reconciles", type=_count, default="2", help="passes that run at one time (%(default)s)")
     add(
@@ -258,6 +258,7 @@ def parse(arguments: Sequence[str]) -> Settings:
         namespace=given.namespace,
         max_concurrent_reconciles=given.max_concurrent_reconciles,
         default_image_pull_policy=given.default_image_pull_policy,
+        clusters_namespace=given.clusters_namespace,
         playbook=given.playbook,
         private_data_dir=given.private_data_dir,
         warm_engine=given.warm_engine,
@@ -272,7 +273,6 @@ def parse(arguments: Sequence[str]) -> Settings:
         webhook_self_signed=given.webhook_self_signed,
         webhook_configuration_name=given.webhook_configuration_name,
         webhook_secret_name=given.webhook_secret_name,
-        not_served=("--clusters-namespace",),
     )
 
 

@@ -190,7 +190,7 @@ def test_key_without_a_value_asks_for_nothing() -> None:
         pytest.param(kubeconfig(user={"token": "a\r\nX: y"}), "cannot be printed", id="token-with-a-line-break"),
         pytest.param(
             kubeconfig(user={"client-key-data": encoded("key")}),
-            "certificate without its key, or the key without it",
+            "or a key without its certificate",
             id="key",
         ),
         pytest.param(

@@ -114,8 +114,11 @@ def test_devel_logging_is_for_a_person_unless_told_otherwise(playbook: str) -> N
     assert (told.zap_log_level, told.zap_encoder) == ("error", "json")
 
 
-def test_flags_without_their_feature_are_taken_and_named(playbook: str) -> None:
-    assert settings.parse([playbook, "--clusters-namespace=clusters"]).not_served == ("--clusters-namespace",)
+@pytest.mark.parametrize(("flags", "namespace"), [([], "c5c3-clusters"), (["--clusters-namespace="], "")])
+def test_target_clusters_are_registered_in_one_namespace_or_nowhere(
+    playbook: str, flags: list[str], namespace: str
+) -> None:
+    assert settings.parse([playbook, *flags]).clusters_namespace == namespace
 
 
 def test_webhooks_are_served_where_sibling_operators_serve_theirs(playbook: str) -> None:
