@@ -50,6 +50,9 @@ lab: venv ## bring the lab up: Kubernetes and OpenStack on this machine
 lab-down: venv ## take the lab away
 	$(BIN)/python lab/lab.py down
 
+wheel: venv ## the product as one wheel, in dist/
+	$(BIN)/hatchling build --target wheel
+
 lock: $(BIN)/uv ## resolve the dependencies anew into requirements/
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --custom-compile-command 'make lock' pyproject.toml -o requirements/product.txt
@@ -70,6 +73,6 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 	@touch $@
 
 clean: ## forget the environment and every cache of this tree
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build *.egg-info operator/*.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-plays test-chart test-lab lint bench lab lab-down lock venv clean
+.PHONY: help demo test test-unit test-plays test-chart test-lab lint bench lab lab-down wheel lock venv clean

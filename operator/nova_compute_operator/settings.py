@@ -18,7 +18,11 @@ from collections.abc import Sequence
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 LEASE_NAME = "nova.openstack.c5c3.io"
 WEBHOOK_FOLDER = pathlib.Path("/tmp/k8s-webhook-server/serving-certs")  # noqa: S108  # where siblings mount theirs
-PLAYBOOK = pathlib.Path(__file__).resolve().parents[2] / "playbooks" / "reconcile.yml"
+
+_HERE = pathlib.Path(__file__).resolve()
+# ansible.cfg, playbooks and roles: part of the package when that is installed, else of the tree that it lies in.
+PROJECT = next(path for path in (_HERE.parent / "project", _HERE.parents[2]) if (path / "playbooks").is_dir())
+PLAYBOOK = PROJECT / "playbooks" / "reconcile.yml"
 
 _DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
