@@ -11,17 +11,25 @@ import kubernetes.client
 import pytest
 from chart import helm
 from nova_compute_operator import __main__ as program
-from nova_compute_operator import api, folders, outcomes, settings
+from nova_compute_operator import api, folders, outcomes, settings, triggers
 
 #: What a scrape adds to each series, and what tells the parts of a histogram apart.
-OF_THE_SCRAPE = {"namespace", "job", "pod", "le"}
+OF_THE_SCRAPE = {"namespace", "job", "pod", "instance", "le"}
 ENABLED = {"monitoring": {name: {"enabled": True} for name in ("serviceMonitor", "prometheusRule", "dashboard")}}
 METRIC = re.compile(r"\b((?:nova|process)_[a-z_]+)\b(?:\{([^}]*)\})?")
 MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
-GROUPING = re.compile(r"\bby\s*\(([^)]*)\)")
+GROUPING = re.compile(r"\b(?:by|without)\s*\(([^)]*)\)")
 LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}")
 
 Series = Mapping[str, set[str]]
+
+POOL = triggers.view_novacompute(
+    {
+        "metadata": {"namespace": "a", "name": "b", "uid": "c", "generation": 1},
+        "spec": {"novaRef": {"name": "nova"}, "nodeSelector": {"d": "e"}},
+        "status": {"nodes": [{"name": "f", "phase": "Draining"}]},
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +39,25 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
     server = api.ApiServer(kubernetes.client.Configuration(host="https://nowhere.invalid"))
     operator = program.Operator(settings.parse([]), server, store, [])
     operator._publish()
+    operator._dispatcher.take(triggers.Change(kind="NovaCompute", namespace="a", name="b", before=None, after=POOL))
     failure = outcomes.Failure(step="nodes", task="a task", message="a message")
     operator._numbers.started(1.0)
     operator._numbers.ended(
         outcomes.Outcome(
-            verdict=outcomes.Verdict.FAILED, seconds=1.0, failure=failure, step_seconds={"nodes": 1.0}, changed=1
+            verdict=outcomes.Verdict.FAILED,
+            seconds=1.0,
+            failure=failure,
+            step_seconds={"nodes": 1.0},
+            calls={("nova", "GET", "200"): 1},
+            changed=1,
         )
     )
     found: dict[str, set[str]] = {}
     for family in operator._numbers.registry.collect():
         for sample in family.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
+            # Prometheus keeps a label that is also one of its own under another name.
+            labels = {"exported_namespace" if label == "namespace" else label for label in sample.labels}
+            found.setdefault(sample.name, set()).update(labels)
     return found
 
 

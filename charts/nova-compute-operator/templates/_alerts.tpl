@@ -41,6 +41,26 @@
     description: >-
       One pass in ten begins more than a minute after it was due. Give the operator more processors, or raise
       controller.maxConcurrentReconciles.
+- alert: NovaComputeNodeDrainsLong
+  expr: >-
+    max by (exported_namespace, pool)
+    (nova_compute_operator_nodes{ {{- $of -}} ,phase="Draining"}) > 0
+  for: 24h
+  labels: {severity: warning}
+  annotations:
+    summary: 'A node of {{ "{{ $labels.exported_namespace }}/{{ $labels.pool }}" }} has been draining for a day'
+    description: >-
+      A drain ends when Nova counts no server on the host; a pool moves none and never gives up. The ledger in the pool's
+      status.nodes tells the node and how many servers are left.
+- alert: NovaComputeNodeConflict
+  expr: >-
+    max by (exported_namespace, pool)
+    (nova_compute_operator_nodes{ {{- $of -}} ,phase="Conflict"}) > 0
+  for: 15m
+  labels: {severity: warning}
+  annotations:
+    summary: 'Two pools select a node of {{ "{{ $labels.exported_namespace }}/{{ $labels.pool }}" }}'
+    description: The condition NodesReady of the pool names the node and the pool that holds it.
 - alert: NovaComputeOperatorWatchSilent
   expr: max by (kind) (nova_compute_operator_watch_age_seconds{ {{- $of -}} }) > 240
   for: 5m
