@@ -115,8 +115,10 @@ def _mount_kernel_interfaces(root: str, *, privileged: bool) -> None:
         for name in _DEVICES:
             _touch(f"{root}/dev/{name}")
             kernel.mount(f"/dev/{name}", f"{root}/dev/{name}", None, kernel.MS_BIND)
-        for name, target in (("fd", "/proc/self/fd"), ("stdout", "fd/1"), ("stderr", "fd/2")):
+        for name, target in (("fd", "/proc/self/fd"), ("stdout", "fd/1"), ("stderr", "fd/2"), ("ptmx", "pts/ptmx")):
             os.symlink(target, f"{root}/dev/{name}")
+        os.mkdir(f"{root}/dev/pts")
+        kernel.mount("devpts", f"{root}/dev/pts", "devpts", 0, "newinstance,ptmxmode=0666,mode=0620")
         os.mkdir(f"{root}/dev/shm")
         kernel.mount("tmpfs", f"{root}/dev/shm", "tmpfs", 0, "mode=1777")
     kernel.mount("/sys", f"{root}/sys", None, kernel.MS_BIND | kernel.MS_REC)

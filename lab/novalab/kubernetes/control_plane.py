@@ -19,12 +19,14 @@ _OPTIONS = {
     "kubeControllerManagerNodeMonitorPeriodMilliseconds": 1000,
     "kubeControllerManagerNodeMonitorGracePeriodMilliseconds": 24000,
 }
-#: One line for each write, with its user agent: it shows who changed something, and that nobody did.
+#: One line for each write, with its user agent: it shows who changed something, and that nobody did. Of the service
+#: accounts of the lab's namespace every call: it shows which rights an operator there uses, and which it lacks.
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [
+        {"level": "Metadata", "userGroups": [f"system:serviceaccounts:{lab.NAMESPACE}"]},
         {"level": "None", "verbs": ["get", "list", "watch"]},
         {"level": "None", "resources": [{"group": "coordination.k8s.io"}, {"group": "", "resources": ["events"]}]},
         {"level": "Metadata"},
@@ -82,8 +84,11 @@ def up(the_lab: lab.Lab, programs: dict[str, pathlib.Path], tell: progress.Part)
         *(f"--{name}-binary={programs[name]}" for name in ("etcd", "kube-apiserver", "kube-scheduler")),
         f"--kube-controller-manager-binary={programs['kube-controller-manager']}",
         f"--kwok-controller-binary={programs['kwok']}",
+        # kwokctl takes the place of a component's first flag for its number: all of these come before any second one.
         # A later value wins over kwokctl's own --manage-all-nodes=true.
         "--extra-args=kwok-controller=manage-all-nodes=false",
+        # No proxy makes the addresses of Services lead anywhere, so that webhooks are called at those of their pods.
+        "--extra-args=kube-apiserver=enable-aggregator-routing=true",
         "--extra-args=kwok-controller=manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
         # Names of nodes resolve nowhere; 'kubectl logs' goes by their addresses.
         "--extra-args=kube-apiserver=kubelet-preferred-address-types=InternalIP",

@@ -104,7 +104,17 @@ def requests(
 
 
 def audit_entries(the_stand: stand.Stand, *, since: dict[pathlib.Path, int] | None = None) -> list[dict[str, Any]]:
-    """The API server's notes of writes, oldest first; those of Events and Leases it does not take."""
+    """The API server's notes of writes, oldest first; those of Events and Leases are left out."""
+    return [
+        entry
+        for entry in all_entries(the_stand, since=since)
+        if entry["verb"] not in ("get", "list", "watch")
+        and (entry.get("objectRef") or {}).get("resource") not in ("events", "leases")
+    ]
+
+
+def all_entries(the_stand: stand.Stand, *, since: dict[pathlib.Path, int] | None = None) -> list[dict[str, Any]]:
+    """The API server's notes, oldest first: of writes, and of every call by an account of the lab's namespace."""
     return [json.loads(line) for line in _text_after(the_stand.audit_log(), since).splitlines()]
 
 
