@@ -3,16 +3,8 @@
 
 from __future__ import annotations
 
-import pathlib
-import sys
-
 import pytest
-
-TREE = pathlib.Path(__file__).parents[2]
-if str(TREE / "lab") not in sys.path:
-    sys.path.insert(0, str(TREE / "lab"))
-
-from chart import helm  # noqa: E402 - it needs the lab's folder
+from chart import helm
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,15 @@ from typing import Any
 
 import rich.console
 import yaml
-from novalab import progress
-from novalab.kubernetes import programs
 
-CHART = pathlib.Path(__file__).parents[2] / "charts" / "nova-compute-operator"
+TREE = pathlib.Path(__file__).resolve().parents[2]
+if str(TREE / "lab") not in sys.path:
+    sys.path.insert(0, str(TREE / "lab"))
+
+from novalab import progress  # noqa: E402 - the lab's folder is known only now
+from novalab.kubernetes import programs  # noqa: E402
+
+CHART = TREE / "charts" / "nova-compute-operator"
 RELEASE = "nco"
 NAMESPACE = "openstack"
 FULLNAME = f"{RELEASE}-nova-compute-operator"

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from e2e import stage
-from e2e.world import cluster, evidence, operator_process, pools, stand, waiting
+from e2e.world import cluster, evidence, installed, operator_process, pools, stand, waiting
 
 POOL = pools.GUIDE_NAME
 _NOT_CARRIED_OUT = "-"
+
+Operator = operator_process.OperatorProcess | installed.InstalledOperator
 
 
 class MissError(AssertionError):
@@ -62,7 +64,7 @@ class Scene:
     def __init__(self, the_stage: stage.Stage) -> None:
         self.stage = the_stage
         self._stand: stand.Stand | None = None
-        self._operator: operator_process.OperatorProcess | None = None
+        self._operator: Operator | None = None
         self._told: set[str] = set()
         #: What later steps need to know of earlier ones: ids of the flavor, the image and the server.
         self.known: dict[str, str] = {}
@@ -79,12 +81,12 @@ class Scene:
         self._stand = value
 
     @property
-    def operator(self) -> operator_process.OperatorProcess:
+    def operator(self) -> Operator:
         assert self._operator is not None
         return self._operator
 
     @operator.setter
-    def operator(self, value: operator_process.OperatorProcess) -> None:
+    def operator(self, value: Operator) -> None:
         self._operator = value
 
     def evidence(self) -> str:

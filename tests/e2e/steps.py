@@ -9,8 +9,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+from chart import helm
 from e2e.scene import POOL, MissError, Scene, markers
-from e2e.world import cluster, operator_process, pools, stand
+from e2e.world import cluster, installed, operator_process, pools, stand
 
 #: The only node of its zone, so that the zone's aggregate goes with it.
 DRAINED = "compute-3"
@@ -65,12 +66,23 @@ _CRD = "CustomResourceDefinition"
 
 
 def start_operator(scene: Scene) -> None:
-    scene.operator = operator_process.OperatorProcess(scene.stand, scene.stand.lab.logs / "operator.log")
-    scene.undo.append(("the operator has ended in order", scene.operator.stop))
-    scene.operator.start()
-    scene.stage.command(" ".join(["python", *scene.operator.command[1:]]))
+    image = os.environ.get("IMAGE", "")
+    if image:
+        scene.operator = operator_process.OperatorProcess(
+            scene.stand, scene.stand.lab.logs / "operator.log", image=image
+        )
+        scene.undo.append(("the operator has ended in order", scene.operator.stop))
+        scene.operator.start()
+        scene.stage.command(" ".join(scene.operator.command))
+    else:
+        scene.stage.command("make wheel")
+        scene.operator = installed.InstalledOperator(scene.stand)
+        scene.undo.append(("the operator is uninstalled", scene.operator.stop))
+        scene.stage.command(f"helm install {helm.RELEASE} {os.path.relpath(helm.CHART)} -n {helm.NAMESPACE} --wait")
+        for line in scene.operator.start().splitlines():
+            scene.stage.say(line)
+    scene.expect(scene.operator.runs, "the operator is ready")
     scene.stage.say(f"its log: {scene.operator.log}")
-    scene.expect(scene.operator.runs, f"the operator is ready (process {scene.operator.pid})")
 
 
 def apply_pool(scene: Scene) -> None:
@@ -266,7 +278,8 @@ STEPS = (
     Step(name="The CRD is applied", why="Kubernetes learns what a NovaCompute is.", act=apply_crd),
     Step(
         name="The operator starts",
-        why="It watches NovaComputes and runs a pass of the playbook over each when one is due.",
+        why="The chart runs the built wheel in a pod, whose ServiceAccount has the chart's rights and no others.\n"
+        "It watches NovaComputes and runs a pass of the playbook over each when one is due.",
         act=start_operator,
     ),
     Step(

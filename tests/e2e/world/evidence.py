@@ -6,10 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import yaml
-from e2e.world import cluster, operator_process, stand, waiting
+from e2e.world import cluster, installed, operator_process, stand, waiting
 
 
-def gather(the_stand: stand.Stand, operator: operator_process.OperatorProcess | None, pools: list[str]) -> str:
+def gather(
+    the_stand: stand.Stand,
+    operator: operator_process.OperatorProcess | installed.InstalledOperator | None,
+    pools: list[str],
+) -> str:
     """The evidence as text. A source that cannot be read says so and hides no other."""
     parts = []
     for pool in pools:
@@ -20,7 +24,7 @@ def gather(the_stand: stand.Stand, operator: operator_process.OperatorProcess | 
     parts.append(_part("servers", lambda: _servers(the_stand)))
     parts.append(_part("aggregates", lambda: yaml.safe_dump(the_stand.cloud.aggregates())))
     if operator is not None:
-        parts.append(_part(f"operator, end of {operator.log}", operator.tail))
+        parts.append(_part("operator, end of its log", operator.tail))
     return "\n".join(parts)
 
 

@@ -17,6 +17,8 @@ from typing import Any
 from e2e.world import cluster, stand, waiting
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
+# -P keeps the folder it is started from out of the search for modules, one of which it would shadow.
+_PROGRAM = (sys.executable, "-P", "-m", "nova_compute_operator")
 _READY_SECONDS = 60.0
 _END_SECONDS = 45.0
 
@@ -24,8 +26,12 @@ _END_SECONDS = 45.0
 class OperatorProcess:
     """One operator for one lab. It can be started again after it was stopped or killed; the log goes on."""
 
-    def __init__(self, the_stand: stand.Stand, log: pathlib.Path, *, poll_scale: float | None = None) -> None:
+    def __init__(
+        self, the_stand: stand.Stand, log: pathlib.Path, *, poll_scale: float | None = None, image: str = ""
+    ) -> None:
+        """With an image, a container engine runs it on the machine's network, as a cluster would: read-only."""
         self._stand = the_stand
+        self._image = image
         self._poll_scale = poll_scale
         self._process: subprocess.Popen[bytes] | None = None
         self.log = log
@@ -35,10 +41,8 @@ class OperatorProcess:
         """Start it and return when it says that it is ready."""
         assert not self.runs, "the operator runs already"
         probes = _free_address()
-        # -P keeps the folder it is started from out of the search for modules, one of which it would shadow.
         self.command = [
-            sys.executable,
-            *("-P", "-m", "nova_compute_operator"),
+            *(self._container() if self._image else _PROGRAM),
             *("--namespace", cluster.NAMESPACE, "--metrics-bind-address", "0"),
             *("--health-probe-bind-address", probes, *flags),
         ]
@@ -101,6 +105,21 @@ class OperatorProcess:
             except ValueError:
                 continue
         return [line for line in found if isinstance(line, dict)]
+
+    def _container(self) -> list[str]:
+        """The words that run the image. Its user may not read the lab's kubeconfig, so it gets a copy that all may."""
+        kubeconfig = self._stand.lab.root / "operator.kubeconfig"
+        kubeconfig.write_text(self._stand.output("kubectl", "config", "view", "--raw", "--flatten"))
+        kubeconfig.chmod(0o644)
+        return [
+            *("docker", "run", "--rm", "--read-only", "--tmpfs=/tmp:mode=1777", "--network=host", "--cap-drop=ALL"),
+            *(
+                "--security-opt=no-new-privileges",
+                f"--volume={kubeconfig}:/kubeconfig:ro",
+                "--env=KUBECONFIG=/kubeconfig",
+            ),
+            *("--env=NOVA_COMPUTE_POLL_SCALE", self._image),
+        ]
 
     def _is_ready(self, address: str) -> bool:
         if not self.runs:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from e2e.world import cluster, evidence, operator_process, pools, stand, waiting, witness
+from e2e.world import cluster, evidence, installed, operator_process, pools, stand, waiting, witness
 
 #: How long anything may take on a busy machine. No test waits this long unless something is wrong.
 DEADLINE = 240.0
@@ -21,7 +21,12 @@ class World:
     """The lab, an operator, and everything that a test has made."""
 
     def __init__(
-        self, the_stand: stand.Stand, operator: operator_process.OperatorProcess, *, flavor: str, image: str
+        self,
+        the_stand: stand.Stand,
+        operator: operator_process.OperatorProcess | installed.InstalledOperator,
+        *,
+        flavor: str,
+        image: str,
     ) -> None:
         self.stand = the_stand
         self.cluster = the_stand.cluster

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chart, installed: the wheel in a pod of its Deployment does the whole job with the chart's rights alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from e2e.conftest import POLL_SCALE
+from e2e.world import cluster, installed, pools, stand
+from e2e.world import world as worlds
+
+NODES = ("compute-1", "compute-3")
+DRAINED = "compute-3"
+
+#: Rights that this life of a pool has no use for, and what uses them.
+OTHERWISE_USED = {
+    ("nova.openstack.c5c3.io", "novacomputes/finalizers", "update"): "clusters that guard blockOwnerDeletion",
+    ("nova.openstack.c5c3.io", "novas/finalizers", "update"): "clusters that guard blockOwnerDeletion",
+    ("", "secrets", "delete"): "the mirrors of a ControlPlane, which go with the last pool",
+    ("", "configmaps", "get"): "a configuration that another pass has just created",
+    ("", "configmaps", "delete"): "configurations of earlier specs",
+    ("apps", "daemonsets", "create"): "an apply that makes the object, which is noted as a patch",
+    ("batch", "jobs", "delete"): "a discovery Job that has ended, when another is needed",
+    ("", "secrets", "update"): "the renewal of the webhooks' certificate",
+    ("autoscaling.k8s.io", "verticalpodautoscalers", "list"): "clusters with a VerticalPodAutoscaler",
+    ("autoscaling.k8s.io", "verticalpodautoscalers", "create"): "clusters with a VerticalPodAutoscaler",
+    ("autoscaling.k8s.io", "verticalpodautoscalers", "patch"): "clusters with a VerticalPodAutoscaler",
+    ("autoscaling.k8s.io", "verticalpodautoscalers", "delete"): "clusters with a VerticalPodAutoscaler",
+    ("kvm.cloud.sap", "hypervisors", "get"): "clusters with a hypervisor operator",
+    ("kvm.cloud.sap", "hypervisors", "patch"): "clusters with a hypervisor operator",
+}
+
+
+@pytest.fixture
+def operator(the_stand: stand.Stand) -> Iterator[installed.InstalledOperator]:
+    one = installed.InstalledOperator(the_stand, poll_scale=POLL_SCALE)
+    try:
+        yield one
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def world(
+    the_stand: stand.Stand, operator: installed.InstalledOperator, flavor: str, image: str
+) -> Iterator[worlds.World]:
+    one = worlds.World(the_stand, operator, flavor=flavor, image=image)
+    try:
+        yield one
+    finally:
+        one.clean_up()
+
+
+def test_a_pool_lives_and_goes_without_a_call_that_is_refused(
+    world: worlds.World, operator: installed.InstalledOperator
+) -> None:
+    operator.start()
+    name, selector = world.new_pool(*NODES, traits=["CUSTOM_CHART"])
+    world.wait_pool(name, "both nodes are Active", lambda seen: cluster.phases(seen) == dict.fromkeys(NODES, "Active"))
+    server = world.boot(DRAINED)
+    world.unlabel(DRAINED, selector)
+    world.wait_draining(name, DRAINED, 1)
+    world.delete_server(server)
+    world.wait_dropped(name, DRAINED)
+    world.cluster.delete("NovaCompute", name)
+    world.wait_gone(name)
+
+    assert operator.refused() == []
+    assert operator.granted() - operator.used() == set(OTHERWISE_USED)
+    assert operator.used() <= operator.granted()
+    assert [
+        line for line in operator.lines() if line["msg"] == "Not watched: changes are noticed at the next look"
+    ] == []
+    assert world.cloud.services() == {}
+
+
+def test_the_webhooks_of_the_chart_refuse_a_pool(world: worlds.World, operator: installed.InstalledOperator) -> None:
+    operator.start()
+    manifest = pools.manifest("refused", world.selector(), tolerations=[{"operator": "Exists"}])
+    with pytest.raises(cluster.RefusedError, match=r"tolerates kvm\.cloud\.sap/offboarding:NoExecute"):
+        world.cluster.apply(manifest)
+
+
+def test_an_operator_of_one_namespace_may_not_list_nodes_and_says_so(
+    world: worlds.World, operator: installed.InstalledOperator
+) -> None:
+    operator.start(rbac={"namespaceScoped": True}, webhook={"enabled": False})
+    name, _ = world.new_pool()
+    world.wait_verdict(name, "NodesReady", "False NodesForbidden")
+    world.cluster.delete("NovaCompute", name)
+    world.wait_gone(name)
+    assert {call.partition("?")[0] for call in operator.refused()} == {"list /api/v1/nodes"}
+    assert {right for right in operator.used() if right not in operator.granted()} == set()

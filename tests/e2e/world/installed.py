@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator as a cluster has it: the wheel in a pod of the chart's Deployment, with the chart's rights.
+
+The lab's pods share the machine's network and see its root, so the pod runs the command of an environment on the
+machine, on ports of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import socket
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from chart import helm
+from e2e.world import cluster, stand, waiting, wheel, writes
+
+_START_SECONDS = 180.0
+_END_SECONDS = 90.0
+_LABELS = {"app.kubernetes.io/name": "nova-compute-operator", "app.kubernetes.io/instance": helm.RELEASE}
+_FORBIDDEN = "forbid"
+
+#: (API group, resource with its subresource, verb), as rules of RBAC name a right.
+Right = tuple[str, str, str]
+
+
+class InstalledOperator:
+    """One release of the chart in one lab."""
+
+    def __init__(self, the_stand: stand.Stand, *, poll_scale: float | None = None) -> None:
+        self._stand = the_stand
+        self._folder = the_stand.lab.root / "operator"
+        self._folder.mkdir(exist_ok=True)
+        self._chart = helm.Chart(helm.Helm.find(self._folder))
+        self._poll_scale = poll_scale
+        self._before: dict[pathlib.Path, int] = {}
+        self._values: dict[str, Any] = {}
+
+    def start(self, **values: Any) -> str:
+        """Install the chart with these values over those that the lab asks for; returns what Helm says.
+
+        Returns when the Deployment is available. Raises AssertionError when it does not come to that.
+        """
+        log = self._stand.audit_log()
+        self._before = {log: log.stat().st_size}
+        self._values = self._of_the_lab() | values
+        return self._helm(
+            *("install", helm.RELEASE, str(helm.CHART), "--values", self._chart.values(self._values)),
+            *("--wait", "--timeout", f"{_START_SECONDS:.0f}s"),
+        )
+
+    def stop(self) -> None:
+        """Uninstall it, and return when its pod is gone. The CRD stays, and with it the pools."""
+        if self.runs:
+            self._helm("uninstall", helm.RELEASE)
+            waiting.wait_for("the operator's pods are gone", self.pods, lambda found: not found, seconds=_END_SECONDS)
+
+    @property
+    def runs(self) -> bool:
+        return self._stand.cluster.get("Deployment", helm.FULLNAME) is not None
+
+    def pods(self) -> list[cluster.Object]:
+        return self._stand.cluster.all("Pod", labels=_LABELS)
+
+    @property
+    def command(self) -> list[str]:
+        """The flags that the pod is started with."""
+        container = self._stand.cluster.read("Deployment", helm.FULLNAME)["spec"]["template"]["spec"]["containers"][0]
+        return [*container["command"], *container["args"]]
+
+    # --- what it said
+
+    @property
+    def log(self) -> pathlib.Path:
+        """The log of the newest container of its pods; those of all are beside it."""
+        logs = self._logs()
+        assert logs, "no container of the operator has started yet"
+        return logs[-1]
+
+    def tail(self, lines: int = 40) -> str:
+        """The end of its log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self._logs() else "(no log)"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The log as data; a line that is none of the operator's own is left out."""
+        return list(_objects(self._logs()))
+
+    def passes(self) -> list[dict[str, Any]]:
+        """The log lines of the passes that ended, oldest first."""
+        return [line for line in self.lines() if line.get("msg") == "Pass ended"]
+
+    # --- its rights
+
+    def granted(self) -> set[Right]:
+        """What the roles of the chart allow it."""
+        return {
+            (group, resource, verb)
+            for (kind, _), item in self._chart.rendered(**self._values).items()
+            if kind in ("Role", "ClusterRole")
+            for rule in item["rules"]
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }
+
+    def used(self) -> set[Right]:
+        """What it asked the API server for since it was installed, and got."""
+        return {_right(entry) for entry in self._calls() if "objectRef" in entry and not _is_refused(entry)}
+
+    def refused(self) -> list[str]:
+        """The calls since it was installed that its rights did not allow: verb and address."""
+        return [f"{entry['verb']} {entry['requestURI']}" for entry in self._calls() if _is_refused(entry)]
+
+    def _calls(self) -> list[dict[str, Any]]:
+        user = f"system:serviceaccount:{helm.NAMESPACE}:{helm.FULLNAME}"
+        entries = writes.all_entries(self._stand, since=self._before)
+        return [entry for entry in entries if entry["user"]["username"] == user]
+
+    def _of_the_lab(self) -> dict[str, Any]:
+        environment = {} if self._poll_scale is None else {"NOVA_COMPUTE_POLL_SCALE": str(self._poll_scale)}
+        return {
+            "command": [str(wheel.install(self._folder))],
+            # Its pods share the ports of the machine.
+            "replicas": 1,
+            "metrics": {"port": _free_port()},
+            "health": {"port": _free_port()},
+            "webhook": {"port": _free_port()},
+            "nodeSelector": {"lab.c5c3.io/role": "control"},
+            # No name of a Service resolves on the machine.
+            "openstack": {"reach": "proxy"},
+            "extraEnv": [{"name": name, "value": value} for name, value in environment.items()],
+        }
+
+    def _helm(self, *arguments: str) -> str:
+        done = self._chart.helm.run(*arguments, "--namespace", helm.NAMESPACE, kubeconfig=self._stand.lab.kubeconfig)
+        assert done.returncode == 0, f"helm {arguments[0]}: exit {done.returncode}\n{done.stderr}\n{self.tail()}"
+        return done.stdout
+
+    def _logs(self) -> list[pathlib.Path]:
+        found = (self._stand.lab.logs / "pods").glob(f"{helm.NAMESPACE}_{helm.FULLNAME}-*/operator.*.log")
+        return sorted(found, key=lambda path: path.stat().st_mtime)
+
+
+def _right(entry: Mapping[str, Any]) -> Right:
+    about = entry["objectRef"]
+    subresource = f"/{about['subresource']}" if about.get("subresource") else ""
+    return about.get("apiGroup", ""), about["resource"] + subresource, entry["verb"]
+
+
+def _is_refused(entry: Mapping[str, Any]) -> bool:
+    return (entry.get("annotations") or {}).get("authorization.k8s.io/decision") == _FORBIDDEN
+
+
+def _objects(paths: list[pathlib.Path]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        for line in path.read_text(errors="replace").splitlines():
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(found, dict):
+                yield found
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
