@@ -53,11 +53,17 @@ lab-down: venv ## take the lab away
 wheel: venv ## the product as one wheel, in dist/
 	$(BIN)/hatchling build --target wheel
 
+image: ## the container image; needs docker. BASE=... builds on another Debian than the pinned one
+	docker build $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg REVISION=$$(git rev-parse HEAD) \
+	  --tag nova-compute-operator:$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) .
+
 lock: $(BIN)/uv ## resolve the dependencies anew into requirements/
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --custom-compile-command 'make lock' pyproject.toml -o requirements/product.txt
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --custom-compile-command 'make lock' --extra dev pyproject.toml -o requirements/dev.txt
+	echo hatchling | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' --constraint requirements/dev.txt - -o requirements/build.txt
 
 venv: $(VENV)/.done
 
@@ -75,4 +81,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-plays test-chart test-lab lint bench lab lab-down wheel lock venv clean
+.PHONY: help demo test test-unit test-plays test-chart test-lab lint bench lab lab-down wheel image lock venv clean
