@@ -29,6 +29,17 @@ class Sight:
     pods: list[cluster.Object]
     events: list[cluster.Object]
 
+    def __str__(self) -> str:
+        """What of it says why something has not come about yet; the evidence has the rest."""
+        if self.pool is None:
+            return f"no pool, {len(self.pods)} pods"
+        rows = [
+            f"{row.node} {row.phase} servers={row.instances} service={row.service} pod={row.pod}" for row in self.rows
+        ]
+        verdicts = {one: cluster.verdict(self.pool, one) for one in cluster.conditions(self.pool)}
+        unready = [f"{one}={verdict}" for one, verdict in verdicts.items() if not verdict.startswith("True ")]
+        return "; ".join([*rows, *unready, f"{len(self.pods)} pods"])
+
     @property
     def phases(self) -> dict[str, str]:
         return cluster.phases(self.pool)

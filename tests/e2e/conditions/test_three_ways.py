@@ -21,12 +21,13 @@ from e2e.world import cluster, writes
 from nova_compute_operator import folders, outcomes, passes
 from nova_compute_operator.engine import engine as engines
 
-NODES = ("compute-1", "compute-2", "compute-3")
 #: What no two passes have in common, wherever it is.
 VOLATILE = {
     *("uuid", "parent_uuid", "play_uuid", "task_uuid", "playbook_uuid", "uid", "resourceVersion", "generation"),
     *("start", "end", "duration", "creationTimestamp", "lastTransitionTime", "since", "time", "managedFields"),
-    *("observedGeneration", "id", "request_id"),
+    *("observedGeneration", "id", "request_id", "updated_at"),
+    # A process asks for a token of its own, so the plain ways call more often.
+    "api_calls",
 }
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -127,7 +128,7 @@ def _plain(text: str, pool: str) -> str:
     text = re.sub(r"compute-[123]\b", "NODE", text)
     text = re.sub(r"conditions\.c5c3\.io/[0-9a-f]{8}", "SELECTOR", text)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID", text)
-    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME", text)
     text = re.sub(r"(resourceVersion\W+)\d+", r"\1N", text)
     # The name of a file of configuration, and the hash in it, depend on the names above.
     return re.sub(r"\b[0-9a-f]{10,64}\b", "HASH", text)
@@ -164,12 +165,23 @@ def expect_same(seen: list[Pass]) -> None:
     assert plain.events is not None
     assert warm.events is not None
     assert [name for name, _ in warm.events] == [name for name, _ in plain.events]
-    for ours, theirs in zip(warm.events, plain.events, strict=True):
-        assert ours == theirs
+    assert list(differences(warm.events, plain.events)) == []
     assert warm.written == plain.written == by_hand.written
     assert warm.status == plain.status == by_hand.status
     assert warm.output == plain.output
     assert tasks_of(warm.output) == tasks_of(by_hand.output)
+
+
+def differences(one: Any, other: Any, *, where: str = "") -> Iterator[str]:
+    """Where two values differ, and how."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in sorted(one.keys() | other.keys()):
+            yield from differences(one.get(key), other.get(key), where=f"{where}.{key}")
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
+        for number, pair in enumerate(zip(one, other, strict=True)):
+            yield from differences(*pair, where=f"{where}[{number}]")
+    elif one != other:
+        yield f"{where}: {one!r} and {other!r}"
 
 
 def tasks_of(output: str) -> list[str]:
@@ -188,22 +200,25 @@ def test_a_pool_that_is_settled(bench: benches.Bench, ways: Ways, settled: str) 
     } == set()
 
 
-def test_a_pool_that_begins_and_one_that_drains(bench: benches.Bench, ways: Ways) -> None:
-    pools = [bench.new_pool(node) for node in NODES]
-    began = [way(name) for way, (name, _) in zip(ways, pools, strict=True)]
+def test_a_pool_that_begins_and_then_drains(bench: benches.Bench, ways: Ways, settled: str) -> None:
+    # One after another on the same node; the settled pool keeps what pools share in Nova as it is.
+    bench.run(settled)
+    began, drained = [], []
+    for way in ways:
+        name, selector = bench.new_pool(benches.OTHER_NODE)
+        began.append(way(name))
+        bench.settle(name, benches.OTHER_NODE)
+        bench.cluster.set_labels(benches.OTHER_NODE, dict.fromkeys(selector))
+        drained.append(way(name))
+        bench.end_test()
     expect_same(began)
     assert any(one.startswith("create") for one in began[0].written["kubernetes"])
-    for (name, selector), node in zip(pools, NODES, strict=True):
-        bench.settle(name, node)
-        bench.cluster.set_labels(node, dict.fromkeys(selector))
-        bench.wait_observed(name)
-    drained = [way(name) for way, (name, _) in zip(ways, pools, strict=True)]
     expect_same(drained)
     assert len(drained[0].written["nova"]) == 1
 
 
 def test_a_pool_whose_nova_is_not_there(bench: benches.Bench, ways: Ways) -> None:
-    pools = [bench.new_pool(nova="missing") for _ in NODES]
+    pools = [bench.new_pool(nova="missing") for _ in range(3)]
     seen = [way(name) for way, (name, _) in zip(ways, pools, strict=True)]
     expect_same(seen)
     assert cluster.verdict({"status": bench.pool(pools[0][0])["status"]}, "NovaReady") == "False NovaNotFound"
