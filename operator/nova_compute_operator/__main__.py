@@ -30,6 +30,7 @@ from nova_compute_operator import (
     processes,
     settings,
     slots,
+    target_watches,
     triggers,
     watches,
 )
@@ -85,6 +86,13 @@ class Operator:
             )
             for kind in triggers.KINDS
         ]
+        self._targets = target_watches.TargetWatches(
+            server,
+            clusters_namespace=told.clusters_namespace,
+            namespace=told.namespace,
+            clock=time.monotonic,
+            on_change=self._dispatcher.take,
+        )
         self._admission = admission_process.AdmissionProcess(arguments, told=told, on_death=self._endings.put)
         self._leading = not told.leader_elect
         self._leadership = leadership.Leadership(
@@ -109,6 +117,7 @@ class Operator:
             self._dispatcher.start()
             for watch in self._watches:
                 watch.start()
+            self._targets.start()
             if self._told.leader_elect:
                 self._leadership.start()
             reason = self._until_the_end()
@@ -118,6 +127,7 @@ class Operator:
                 logger.error("Ending, to be started anew", extra=log.fields(reason=reason))
             for watch in self._watches:
                 watch.stop()
+            self._targets.stop()
             # Without the Lease another operator may already be at work: what runs here must stop at once.
             in_order = self._dispatcher.close(grace=self._told.shutdown_grace if reason is None else 0.0)
             if self._told.leader_elect:

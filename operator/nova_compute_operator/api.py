@@ -19,6 +19,8 @@ from typing import Any
 
 import kubernetes
 import urllib3
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import api_server
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import registration
 
 from nova_compute_operator import log, triggers
 
@@ -75,6 +77,16 @@ class ApiServer:
         configuration.retries = False
         return cls(configuration)
 
+    @classmethod
+    def of(cls, credentials: registration.Credentials) -> ApiServer:
+        """By credentials that are all there is to know. Raises RefusedError where a certificate is none."""
+        there = api_server.ApiServer.of(credentials)
+        there.configuration.retries = False
+        made = cls(there.configuration)
+        # Its TLS context holds what the library would look for in files.
+        made._client.rest_client.pool_manager = there.pool
+        return made
+
     @property
     def client(self) -> Any:
         """The library's client, for the parts of the library that want one."""
@@ -111,6 +123,10 @@ class ApiServer:
         with _failures(call), self._open("GET", path, query, _accept(kind, ""), read_timeout=read_timeout) as response:
             _expect(call, response)
             yield (json.loads(line) for line in _lines(response))
+
+    def secret(self, namespace: str, name: str) -> dict[str, Any]:
+        """The Secret with its data. Raises ApiError."""
+        return self._json("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")
 
     def pool(self, pool: str) -> dict[str, Any]:
         """The NovaCompute `namespace/name`. Raises ApiError."""

@@ -66,6 +66,8 @@ class Dispatcher:
         self._open = False
         self._closing = False
         self._workers: set[threading.Thread] = set()
+        # The pools whose last pass waited in vain for a target cluster.
+        self._stalled: set[str] = set()
         self._thread = threading.Thread(target=self._work, name="dispatcher", daemon=True)
 
     @property
@@ -115,6 +117,7 @@ class Dispatcher:
                 if wake.urgency is None:
                     self._store.forget(wake.pool, running=wake.pool in self._queue.running)
                     self._queue.forget(wake.pool)
+                    self._stalled.discard(wake.pool)
                 else:
                     self._queue.add(wake.pool, wake.urgency)
             self._news.notify_all()
@@ -148,9 +151,10 @@ class Dispatcher:
             if self._closing:
                 return False
             free = self._open and len(self._queue.running) < self._slots
-            entry = self._queue.take() if free else None
+            held_back = self._held_back()
+            entry = self._queue.take(held_back) if free else None
             if entry is None:
-                due = self._queue.wait() if free else None
+                due = self._queue.wait(held_back) if free else None
                 self._news.wait(_TICK if due is None else min(due, _TICK))
             else:
                 self._numbers.started(self._clock() - entry.due)
@@ -162,6 +166,11 @@ class Dispatcher:
         if reaped:
             logger.info("Reaped orphans", extra=log.fields(count=len(reaped)))
         return True
+
+    def _held_back(self) -> frozenset[str]:
+        """The pools that wait for a cluster that does not answer, while their passes fill every slot but one."""
+        at_work = len(self._stalled & self._queue.running)
+        return frozenset(self._stalled) if at_work >= max(1, self._slots - 1) else frozenset()
 
     def _pass(self, pool: str, verbosity: int | None) -> None:
         began = self._clock()
@@ -177,5 +186,6 @@ class Dispatcher:
         with self._news:
             self._numbers.ended(outcome)
             self._queue.done(pool, _RESULTS[outcome.verdict], next_look=outcome.next_look)
+            (self._stalled.add if outcome.stalled else self._stalled.discard)(pool)
             self._workers.discard(threading.current_thread())
             self._news.notify_all()

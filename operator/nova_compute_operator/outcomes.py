@@ -15,6 +15,7 @@ from typing import Any
 
 MESSAGE_LIMIT = 1024
 STATISTIC = "next_look_seconds"
+STALLED = "target_cluster_unavailable"
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COMPLAINTS = 4
@@ -46,6 +47,8 @@ class Outcome:
     verdict: Verdict
     seconds: float
     next_look: float | None = None
+    # Whether it waited in vain for a target cluster.
+    stalled: bool = False
     changed: int = 0
     failure: Failure | None = None
     # Failures that the play itself dealt with; they are part of its work, but worth a line.
@@ -63,6 +66,7 @@ class Reader:
         self._pool = pool
         self._on_output = on_output
         self._asked: float | None = None
+        self._stalled = False
         self._changed = 0
         self._failures: list[Failure] = []
         self._steps: dict[str, float] = {}
@@ -112,6 +116,7 @@ class Reader:
             verdict=verdict,
             seconds=seconds,
             next_look=self._asked,
+            stalled=self._stalled,
             changed=self._changed,
             failure=last,
             rescued=tuple(one for one in self._failures if one is not last),
@@ -129,6 +134,7 @@ class Reader:
         values = statistics.get("data")
         if isinstance(values, Mapping) and STATISTIC in values:
             self._asked = _seconds(values[STATISTIC])
+            self._stalled = values.get(STALLED) is True
 
 
 def _step(data: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 # Doubling from the floor to the cap. The cap is the one of sibling operators; the floor is higher than their 5 ms,
 # because a pass costs more than a call of a Go function does.
@@ -91,10 +91,13 @@ class Queue:
         if pool in self._running:
             self._forgotten.add(pool)
 
-    def take(self) -> Entry | None:
-        """The entry whose pass starts now, or None when nothing is due. Its pool counts as running until `done`."""
+    def take(self, held_back: Collection[str] = ()) -> Entry | None:
+        """The entry whose pass starts now, or None when nothing is due. Its pool counts as running until `done`.
+
+        A pool that is `held_back` stays due.
+        """
         now = self._clock()
-        due = [entry for entry in self._waiting.values() if entry.due <= now and entry.pool not in self._running]
+        due = [entry for entry in self._startable(held_back) if entry.due <= now]
         if not due:
             return None
         first = min(due, key=lambda entry: (self._rank(entry, now), entry.due, entry.pool))
@@ -123,10 +126,15 @@ class Queue:
         self._merge(Entry(pool=pool, due=now + delay, urgency=Urgency.LOOK))
         return max(0.0, self._waiting[pool].due - now)
 
-    def wait(self) -> float | None:
+    def wait(self, held_back: Collection[str] = ()) -> float | None:
         """Seconds until `take` can return something new, or None when only an addition or an end can change that."""
-        due = [entry.due for entry in self._waiting.values() if entry.pool not in self._running]
+        due = [entry.due for entry in self._startable(held_back)]
         return max(0.0, min(due) - self._clock()) if due else None
+
+    def _startable(self, held_back: Collection[str]) -> list[Entry]:
+        return [
+            entry for entry in self._waiting.values() if entry.pool not in self._running and entry.pool not in held_back
+        ]
 
     def _merge(self, entry: Entry) -> None:
         other = self._waiting.get(entry.pool)

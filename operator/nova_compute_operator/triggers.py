@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, registration
+
 from nova_compute_operator import queue
 
 Object = Mapping[str, Any]
@@ -38,6 +40,8 @@ class View:
     # `namespace/name` of the pool or of the Nova that the object belongs to.
     pool: str = ""
     nova: str = ""
+    # Of a pool: the target cluster that its nodes and its children are on.
+    cluster: str = ""
     label_keys: frozenset[str] = frozenset()
     # False while no pass has looked at the object as it is now.
     seen: bool = True
@@ -57,6 +61,8 @@ class Change:
     before: View | None
     after: View | None
     initial: bool = False
+    # The target cluster that the object is on; empty for the operator's own.
+    cluster: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,6 +123,7 @@ def view_novacompute(item: Object) -> View:
         phases=tuple(sorted(collections.Counter(phase for _, phase in holdings).items())),
         pool=_identity(item),
         nova=f"{metadata.get('namespace', '')}/{(spec.get('novaRef') or {}).get('name', '')}",
+        cluster=(spec.get("targetClusterRef") or {}).get("name") or "",
         label_keys=frozenset(spec.get("nodeSelector") or {}),
         seen=not metadata.get("deletionTimestamp") and status.get("observedGeneration") == metadata.get("generation"),
     )
@@ -131,7 +138,20 @@ def view_nova(item: Object) -> View:
 
 def view_daemonset(item: Object) -> View | None:
     """A DaemonSet of a pool: its template's generation, its metadata and the counts of its status."""
-    pool = _owner(item, "NovaCompute")
+    return _view_daemonset(item, _owner(item, "NovaCompute"))
+
+
+def view_remote_daemonset(item: Object) -> View | None:
+    """A DaemonSet of a pool on a target cluster, where labels tell the owner, and only that of its own namespace."""
+    labels = _metadata(item).get("labels") or {}
+    if labels.get(ownership.KIND_LABEL) != "NovaCompute":
+        return None
+    namespace, name = labels.get(ownership.NAMESPACE_LABEL, ""), labels.get(ownership.NAME_LABEL, "")
+    own = bool(name) and namespace == _metadata(item).get("namespace")
+    return _view_daemonset(item, f"{namespace}/{name}" if own else "")
+
+
+def _view_daemonset(item: Object, pool: str) -> View | None:
     if not pool:
         return None
     metadata, status = _metadata(item), item.get("status") or {}
@@ -199,6 +219,31 @@ KINDS = (
 )
 
 
+def view_registration(item: Object) -> View:
+    """The registration of a target cluster, of which only metadata is known: each write gives it another version."""
+    return View(own=(_metadata(item).get("uid"), _metadata(item).get("resourceVersion")))
+
+
+REGISTRATION = Kind(
+    name="Registration",
+    path="api/v1",
+    plural="secrets",
+    view=view_registration,
+    metadata_only=True,
+    label_selector=f"{registration.LABEL}=true",
+)
+TARGET_KINDS = (
+    Kind(name="Node", path="api/v1", plural="nodes", view=view_node, namespaced=False, metadata_only=True),
+    Kind(
+        name="DaemonSet",
+        path="apis/apps/v1",
+        plural="daemonsets",
+        view=view_remote_daemonset,
+        label_selector=f"{ownership.KIND_LABEL}=NovaCompute",
+    ),
+)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Wake:
     """A pool that is due, or, without an urgency, one that is gone."""
@@ -260,21 +305,24 @@ class Triggers:
         if before is not None and after is not None and before.own == after.own:
             return ()
         view = after or before
-        if view is None:
+        # Only the end of a discovery is news.
+        if view is None or (change.kind == "Job" and (after is None or after.own is None)):
             return ()
+        if change.kind == "Registration":
+            return self._on_cluster(change.name)
         if change.kind == "Node":
-            return self._selecting(before, after)
-        if change.kind == "Job" and (after is None or after.own is None):
-            # Only the end of a discovery is news.
-            return ()
+            return self._selecting(before, after, change.cluster)
         if view.pool:
-            return {view.pool} & self._pools.keys()
+            return {view.pool} & self._on_cluster(change.cluster)
         return self._of_nova(view.nova)
+
+    def _on_cluster(self, cluster: str) -> set[str]:
+        return {pool for pool, view in self._pools.items() if view.cluster == cluster}
 
     def _of_nova(self, nova: str) -> set[str]:
         return {pool for pool, view in self._pools.items() if view.nova == nova}
 
-    def _selecting(self, before: View | None, after: View | None) -> set[str]:
+    def _selecting(self, before: View | None, after: View | None, cluster: str) -> set[str]:
         """The pools that may count the Node in or out: a selector needs every one of its keys on the Node."""
         views = [view for view in (before, after) if view is not None]
         present = frozenset().union(*(view.label_keys for view in views))
@@ -285,5 +333,5 @@ class Triggers:
         return {
             name
             for name, pool in self._pools.items()
-            if pool.label_keys <= present and moved & (pool.label_keys | {ZONE_LABEL})
+            if pool.cluster == cluster and pool.label_keys <= present and moved & (pool.label_keys | {ZONE_LABEL})
         }

@@ -45,10 +45,13 @@ class Watch:
         on_death: Callable[[str], None],
         silence_limit: float = SILENCE_LIMIT,
         retry_floor: float = RETRY_FLOOR,
+        cluster: str = "",
     ) -> None:
+        """`cluster` names the target cluster that the server is, and is empty for the operator's own."""
         self.kind = kind
         self._server = server
         self._namespace = namespace
+        self._cluster = cluster
         self._clock = clock
         self._on_change = on_change
         self._on_death = on_death
@@ -96,7 +99,9 @@ class Watch:
         try:
             self._loop()
         except Exception:
-            logger.exception("A watch failed in a way it cannot recover from", extra=log.fields(kind=self.kind.name))
+            logger.exception(
+                "A watch failed in a way it cannot recover from", extra=log.fields(kind=self.kind.name, **self._where())
+            )
             self._on_death(f"the watch of {self.kind.plural} failed")
 
     def _loop(self) -> None:
@@ -118,7 +123,10 @@ class Watch:
                 if error.status in (403, 404):
                     delay = self._unavailable(error)
                 elif error.status != 410:
-                    logger.warning("A watch was interrupted", extra=log.fields(kind=self.kind.name, error=str(error)))
+                    logger.warning(
+                        "A watch was interrupted",
+                        extra=log.fields(kind=self.kind.name, **self._where(), error=str(error)),
+                    )
             self._stop.wait(delay)
 
     def _list(self) -> str:
@@ -135,7 +143,7 @@ class Watch:
             self._report(key, None, initial=False)
         self._listed = True
         self._settled.set()
-        logger.debug("Listed", extra=log.fields(kind=self.kind.name, objects=len(self._views)))
+        logger.debug("Listed", extra=log.fields(kind=self.kind.name, **self._where(), objects=len(self._views)))
         return version
 
     def _follow(self) -> None:
@@ -177,22 +185,32 @@ class Watch:
         if before != after and not self._stop.is_set():
             self._on_change(
                 triggers.Change(
-                    kind=self.kind.name, namespace=key[0], name=key[1], before=before, after=after, initial=initial
+                    kind=self.kind.name,
+                    cluster=self._cluster,
+                    namespace=key[0],
+                    name=key[1],
+                    before=before,
+                    after=after,
+                    initial=initial,
                 )
             )
+
+    def _where(self) -> dict[str, str]:
+        return {"cluster": self._cluster} if self._cluster else {}
 
     def _unavailable(self, error: api.ApiError) -> float:
         """Say once that the kind is out of reach; returns the seconds to wait before asking again."""
         if self.kind.required:
             logger.error(
-                "Cannot watch what the operator is for", extra=log.fields(kind=self.kind.name, error=str(error))
+                "Cannot watch what the operator is for",
+                extra=log.fields(kind=self.kind.name, **self._where(), error=str(error)),
             )
             return min(UNAVAILABLE_RETRY, 5 * self._retry_floor)
         self._heard = self._clock()
         if not self._settled.is_set():
             logger.info(
                 "Not watched: changes are noticed at the next look",
-                extra=log.fields(kind=self.kind.name, error=str(error)),
+                extra=log.fields(kind=self.kind.name, **self._where(), error=str(error)),
             )
         self._settled.set()
         return UNAVAILABLE_RETRY

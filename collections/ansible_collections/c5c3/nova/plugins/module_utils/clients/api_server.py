@@ -39,9 +39,9 @@ class ApiServer:
     def __init__(self, configuration: client.Configuration, *, in_cluster: bool, tls: ssl.SSLContext) -> None:
         self.url = str(configuration.host).rstrip("/")
         self.in_cluster = in_cluster
-        self._configuration = configuration
-        self._pool: urllib3.PoolManager = rest.RESTClientObject(configuration).pool_manager
-        self._pool.connection_pool_kw["ssl_context"] = tls
+        self.configuration = configuration
+        self.pool: urllib3.PoolManager = rest.RESTClientObject(configuration).pool_manager
+        self.pool.connection_pool_kw["ssl_context"] = tls
 
     @classmethod
     def connect(cls, kubeconfig: str | None = None, context: str | None = None) -> ApiServer:
@@ -122,7 +122,7 @@ class ApiServer:
         while True:
             attempts -= 1
             try:
-                return self._pool.request(
+                return self.pool.request(
                     method,
                     self.url + target,
                     headers={"User-Agent": USER_AGENT, **headers, **self._credentials()},
@@ -140,7 +140,7 @@ class ApiServer:
 
     def _credentials(self) -> dict[str, str]:
         """Return the header that says who we are, renewed where it expires; a certificate is in the TLS context."""
-        token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        token = self.configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         return {"Authorization": token.strip()} if token else {}
 
     def _no_answer(self, method: str, target: str, error: Exception) -> errors.CallError:

@@ -57,8 +57,10 @@ class Credentials:
     key: str | None = dataclasses.field(default=None, repr=False)
 
 
-def kubeconfig_of(secret: Mapping[str, Any] | None, *, namespace: str) -> bytes:
-    """The kubeconfig that a registration Secret holds for children in ``namespace``; None is no such Secret.
+def kubeconfig_of(secret: Mapping[str, Any] | None, *, namespace: str | None) -> bytes:
+    """The kubeconfig that a registration Secret holds for children in ``namespace``, or None for wherever they are.
+
+    ``secret`` is None where there is none.
 
     Raises RefusedError.
     """
@@ -66,8 +68,8 @@ def kubeconfig_of(secret: Mapping[str, Any] | None, *, namespace: str) -> bytes:
         raise RefusedError("cluster not found: no Secret of that name registers it")
     if (secret["metadata"].get("labels") or {}).get(LABEL) != "true":
         raise RefusedError(f'cluster not found: the Secret of that name does not carry the label {LABEL}: "true"')
-    data = secret.get("data") or {}
-    if NAMESPACES in data and namespace not in _namespaces(_decoded(data[NAMESPACES], NAMESPACES)):
+    data, listed = secret.get("data") or {}, namespaces_of(secret)
+    if listed is not None and namespace is not None and namespace not in listed:
         raise RefusedError(f"the namespace {namespace} is not in its list of {NAMESPACES}")
     kubeconfig = _decoded(data.get(KUBECONFIG) or "", KUBECONFIG)
     if not kubeconfig.strip():
@@ -75,9 +77,15 @@ def kubeconfig_of(secret: Mapping[str, Any] | None, *, namespace: str) -> bytes:
     return kubeconfig
 
 
-def _namespaces(text: bytes) -> list[str]:
-    """The namespaces that children may lie in. One that is none refuses all: nobody can tell what was meant."""
-    names = [name.strip() for name in text.decode(errors="replace").split(",")]
+def namespaces_of(secret: Mapping[str, Any]) -> list[str] | None:
+    """The namespaces that children may lie in, or None for any. Raises RefusedError.
+
+    One that is none refuses all: nobody can tell what was meant.
+    """
+    data = secret.get("data") or {}
+    if NAMESPACES not in data:
+        return None
+    names = [name.strip() for name in _decoded(data[NAMESPACES], NAMESPACES).decode(errors="replace").split(",")]
     if names == [""]:
         raise RefusedError(f"the key {NAMESPACES} is empty; remove the key to allow every namespace")
     for name in names:
