@@ -19,7 +19,7 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint test-unit test-plays test-chart test-lab ## everything: checks, then the tests, fast ones first
+test: lint docs test-unit test-plays test-chart test-lab ## everything: checks, then the tests, fast ones first
 
 test-unit: venv ## the tests that need nothing but Python
 	$(PYTEST) tests/unit
@@ -40,6 +40,9 @@ lint: venv ## formatting, lint, types, direction of imports, Ansible's own rules
 	PYTHONPATH=operator:collections $(BIN)/lint-imports
 	$(BIN)/yamllint --strict .
 	$(BIN)/ansible-lint --offline
+
+docs: venv ## the documentation as a site in build/site; fails for a link that leads nowhere
+	$(BIN)/mkdocs build --strict --quiet
 
 bench: venv ## how long a pass takes, against a run without the in-process modules
 	$(BIN)/python tests/bench/passes.py
@@ -81,4 +84,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-plays test-chart test-lab lint bench lab lab-down wheel image lock venv clean
+.PHONY: help demo test test-unit test-plays test-chart test-lab lint docs bench lab lab-down wheel image lock venv clean

@@ -7,11 +7,9 @@ import json
 import re
 from collections.abc import Mapping
 
-import kubernetes.client
+import published_metrics
 import pytest
 from chart import helm
-from nova_compute_operator import __main__ as program
-from nova_compute_operator import api, folders, outcomes, settings, triggers
 
 #: What a scrape adds to each series, and what tells the parts of a histogram apart.
 OF_THE_SCRAPE = {"namespace", "job", "pod", "instance", "le"}
@@ -23,42 +21,15 @@ LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}")
 
 Series = Mapping[str, set[str]]
 
-POOL = triggers.view_novacompute(
-    {
-        "metadata": {"namespace": "a", "name": "b", "uid": "c", "generation": 1},
-        "spec": {"novaRef": {"name": "nova"}, "nodeSelector": {"d": "e"}},
-        "status": {"nodes": [{"name": "f", "phase": "Draining"}]},
-    }
-)
-
 
 @pytest.fixture(scope="module")
-def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
-    """Name to labels of every series that a whole operator publishes, after a pass that failed."""
-    store = folders.Folders(tmp_path_factory.mktemp("passes"))
-    server = api.ApiServer(kubernetes.client.Configuration(host="https://nowhere.invalid"))
-    operator = program.Operator(settings.parse([]), server, store, [])
-    operator._publish()
-    operator._dispatcher.take(triggers.Change(kind="NovaCompute", namespace="a", name="b", before=None, after=POOL))
-    failure = outcomes.Failure(step="nodes", task="a task", message="a message")
-    operator._numbers.started(1.0)
-    operator._numbers.ended(
-        outcomes.Outcome(
-            verdict=outcomes.Verdict.FAILED,
-            seconds=1.0,
-            failure=failure,
-            step_seconds={"nodes": 1.0},
-            calls={("nova", "GET", "200"): 1},
-            changed=1,
-        )
-    )
-    found: dict[str, set[str]] = {}
-    for family in operator._numbers.registry.collect():
-        for sample in family.samples:
-            # Prometheus keeps a label that is also one of its own under another name.
-            labels = {"exported_namespace" if label == "namespace" else label for label in sample.labels}
-            found.setdefault(sample.name, set()).update(labels)
-    return found
+def series() -> Series:
+    """Name to labels of every series that a whole operator publishes, as Prometheus keeps them."""
+    return {
+        name: {"exported_namespace" if label == "namespace" else label for label in family.labels}
+        for family in published_metrics.families()
+        for name in family.series
+    }
 
 
 def check(expression: str, series: Series) -> None:
