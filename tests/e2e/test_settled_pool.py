@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from e2e.world import pools, stand, writes
 from e2e.world import world as worlds
 
@@ -50,6 +51,7 @@ def let_settle(world: worlds.World, name: str) -> None:
     )
 
 
+@pytest.mark.case("B26")
 def test_passes_over_a_settled_pool_write_nothing_to_kubernetes_nova_or_placement(world: worlds.World) -> None:
     name, _ = world.new_pool(*stand.NODES)
     world.wait_settled(name, *stand.NODES)
@@ -62,6 +64,7 @@ def test_passes_over_a_settled_pool_write_nothing_to_kubernetes_nova_or_placemen
     assert [one["changed"] for one in passes] == [False] * len(passes)
 
 
+@pytest.mark.case("B26")
 def test_pass_by_hand_over_a_settled_pool_reports_no_change_and_writes_nothing(world: worlds.World) -> None:
     name, _ = world.new_pool(*stand.NODES)
     world.wait_settled(name, *stand.NODES)
@@ -74,6 +77,7 @@ def test_pass_by_hand_over_a_settled_pool_reports_no_change_and_writes_nothing(w
     assert count.everything() == writes.NOTHING
 
 
+@pytest.mark.case("B27")
 def test_dry_run_over_a_fresh_pool_writes_nothing(idle_world: worlds.World) -> None:
     world = idle_world
     selector = world.selector()
@@ -88,6 +92,7 @@ def test_dry_run_over_a_fresh_pool_writes_nothing(idle_world: worlds.World) -> N
     assert count.everything() == writes.NOTHING
 
 
+@pytest.mark.case("B27")
 def test_dry_run_over_a_draining_pool_writes_nothing(world: worlds.World) -> None:
     node = stand.NODES[0]
     name, selector = world.new_pool(node)

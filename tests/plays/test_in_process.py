@@ -74,6 +74,7 @@ def test_the_environment_of_the_task_is_that_of_the_module(played: Played) -> No
     assert played.probes["after environment"]["variable"] == "of the shell"
 
 
+@pytest.mark.case("B12")
 def test_a_failed_call_carries_its_error_as_data(played: Played) -> None:
     result = played.probes["call result"]["params"]["data"]
     assert result["failed"] is True
@@ -94,12 +95,14 @@ def test_a_module_may_fail_by_its_result(played: Played) -> None:
     assert (result["failed"], result["msg"], result["more"]) == (True, "as the module says", [1, 2])
 
 
+@pytest.mark.case("B12")
 def test_a_no_log_value_is_masked_wherever_a_result_holds_it(played: Played) -> None:
     assert played.probes["secret"]["params"]["password"] == SECRET
     assert SECRET not in str(played.probes["secret result"])
     assert SECRET not in played.output
 
 
+@pytest.mark.case("B11")
 def test_no_secret_shows_at_the_highest_verbosity(stage: Stage) -> None:
     # By the environment: Ansible quotes the lines of a play around a failed task.
     password = "{{ lookup('ansible.builtin.env', 'PROBE_PASSWORD') }}"

@@ -97,10 +97,12 @@ def test_the_whole_play_runs(played: Played) -> None:
     assert played.status == 0, played.output
 
 
+@pytest.mark.case("B14")
 def test_nothing_was_executed(played: Played) -> None:
     assert list(pathlib.Path(played.folder).rglob("canary")) == []
 
 
+@pytest.mark.case("B15")
 def test_the_object_arrives_from_the_inventory_as_it_is(played: Played) -> None:
     assert played.probes["inventory"]["params"]["data"] == POOL
     assert played.probes["inventory"]["params"]["mapping"] == HOSTILE

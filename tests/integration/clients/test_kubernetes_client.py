@@ -91,6 +91,7 @@ def test_the_status_is_replaced_and_a_stale_one_is_a_conflict(cluster: kubernete
     assert (caught.value.status, caught.value.reason) == (409, "Conflict")
 
 
+@pytest.mark.case("B21")
 def test_a_json_patch_whose_test_fails_changes_nothing(cluster: kubernetes.Cluster, namespace: str) -> None:
     cluster.create(config_map(namespace, x="1"))
     steps = [{"op": "test", "path": "/data/x", "value": "2"}, {"op": "remove", "path": "/data/x"}]

@@ -135,6 +135,7 @@ def test_a_pool_that_is_created_gets_a_pass(start: Start, pools: kube.Pools) -> 
     assert (line["outcome"], line["next_look_seconds"]) == ("done", 3600.0)
 
 
+@pytest.mark.case("B17")
 def test_a_label_makes_a_pass_and_a_write_to_the_status_does_not(start: Start, pools: kube.Pools) -> None:
     pools.create_with(name="a").accepted()
     operator = start()
@@ -220,6 +221,7 @@ def test_a_hung_pass_is_ended_and_the_pool_says_so(start: Start, pools: kube.Poo
     kube.wait_until(lambda: operator.passes()["a"] >= 2 and not operator.defunct(), "no defunct process", seconds=60)
 
 
+@pytest.mark.case("B8")
 def test_the_end_lets_a_running_pass_have_its_grace_and_leaves_no_files(
     start: Start, pools: kube.Pools, tmp_path: pathlib.Path
 ) -> None:
@@ -268,6 +270,7 @@ def holder(pools: kube.Pools, namespace: str) -> str:
     return str(reply.body["spec"].get("holderIdentity", "")) if reply.status == 200 else ""
 
 
+@pytest.mark.case("B24")
 def test_of_two_operators_one_works_and_the_other_takes_over_at_once(
     start: Start, pools: kube.Pools, namespace: str
 ) -> None:
@@ -284,6 +287,7 @@ def test_of_two_operators_one_works_and_the_other_takes_over_at_once(
     assert holder(pools, namespace) == ""
 
 
+@pytest.mark.case("B24")
 def test_an_operator_that_loses_the_lease_ends_with_a_failure(start: Start, pools: kube.Pools, namespace: str) -> None:
     operator = start("--leader-elect", f"--leader-election-namespace={namespace}")
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{LEASE}"
@@ -299,6 +303,7 @@ def test_an_operator_that_loses_the_lease_ends_with_a_failure(start: Start, pool
     assert holder(pools, namespace) == "thief"
 
 
+@pytest.mark.case("B29")
 def test_the_data_of_a_secret_does_not_reach_the_operator(
     pools: kube.Pools, namespace: str, kubeconfig: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

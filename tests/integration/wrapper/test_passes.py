@@ -92,6 +92,7 @@ def test_a_pass_sees_its_one_host_the_kubeconfig_and_the_pull_policy(
     assert outcome.changed == 1
 
 
+@pytest.mark.case("B2")
 def test_a_pass_writes_nothing_outside_its_folder(
     make: Callable[..., passes.Passes], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +157,7 @@ def test_a_cancelled_pass_ends_with_all_its_processes(
     assert processes.marked(mark) == []
 
 
+@pytest.mark.case("B9")
 def test_two_passes_at_one_time_do_not_mix_their_outcomes(make: Callable[..., passes.Passes]) -> None:
     ended: dict[str, outcomes.Outcome] = {}
 

@@ -291,6 +291,7 @@ def test_transition_time_stays_when_only_the_reason_moves() -> None:
     assert (after["ServicesReady"]["reason"], after["ServicesReady"]["lastTransitionTime"]) == ("Draining", EARLIER)
 
 
+@pytest.mark.case("B18")
 def test_condition_of_a_step_that_did_not_run_keeps_what_it_said() -> None:
     waiting = conditions.outcome("NovaReady", "NovaNotFound", "")
     after = {item["type"]: item for item in conditions.merge(SETTLED, [waiting], generation=3, now=NOW)}

@@ -37,6 +37,7 @@ def test_empty_ledger_is_absent() -> None:
     assert "nodes" not in after({"nodes": [objects.entry("Releasing")]}, nodes=[])
 
 
+@pytest.mark.case("B17")
 def test_second_pass_that_finds_the_same_leaves_the_same() -> None:
     once = after({}, numberReady=1, nodes=[objects.entry("Active")])
     assert after(once, numberReady=1, nodes=[objects.entry("Active")]) == once
@@ -95,6 +96,7 @@ def test_conflict_that_the_pool_began_with_is_no_node_of_it() -> None:
     assert status.may_release(DELETING, [objects.entry("Conflict", conflictsWith="pool-b")], CLEAN)
 
 
+@pytest.mark.case("B20")
 @pytest.mark.parametrize(
     ("condition", "reason"), [("AggregatesReady", "ComputeAPIError"), ("TraitsReady", "PlacementAPIError")]
 )
@@ -103,6 +105,7 @@ def test_failing_call_holds_the_deletion(condition: str, reason: str) -> None:
     assert not status.may_release(DELETING, [], [*others, conditions.outcome(condition, reason, "")])
 
 
+@pytest.mark.case("B20")
 @pytest.mark.parametrize("missing", ["AggregatesReady", "TraitsReady"])
 def test_pass_that_did_not_reach_the_end_holds_the_deletion(missing: str) -> None:
     reached = [outcome for outcome in CLEAN if outcome["condition"]["type"] != missing]

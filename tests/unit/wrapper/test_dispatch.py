@@ -99,6 +99,7 @@ def test_no_pass_starts_before_the_doors_open(dispatcher: dispatch.Dispatcher, s
     eventually(lambda: script.ended == ["ns/a"], "the pass")
 
 
+@pytest.mark.case("B4")
 def test_no_more_passes_run_at_once_than_there_are_slots(dispatcher: dispatch.Dispatcher, script: Script) -> None:
     dispatcher.open()
     script.gate.clear()
@@ -144,6 +145,7 @@ def test_a_pool_that_is_gone_is_not_run_again(dispatcher: dispatch.Dispatcher, s
     assert (dispatcher.waiting, dispatcher.pools) == (0, 0)
 
 
+@pytest.mark.case("B8")
 def test_the_end_waits_for_running_passes_and_starts_no_other(dispatcher: dispatch.Dispatcher, script: Script) -> None:
     dispatcher.open()
     script.gate.clear()

@@ -29,6 +29,7 @@ def use(store: folders.Folders, pool: str, pass_id: str, size: int = 1000) -> pa
     return path
 
 
+@pytest.mark.case("B9")
 def test_each_pass_has_a_folder_of_its_own_that_only_the_operator_may_read(store: folders.Folders) -> None:
     first, second = store.take("ns/a", "1"), store.take("ns/a", "2")
     assert first != second
@@ -44,6 +45,7 @@ def test_the_last_folders_of_a_pool_are_kept_for_a_look(store: folders.Folders) 
     assert [path.exists() for path in paths] == [False] * 3 + [True] * folders.KEPT_PER_POOL
 
 
+@pytest.mark.case("B1")
 def test_a_thousand_passes_over_many_pools_stay_within_the_limit(store: folders.Folders, root: pathlib.Path) -> None:
     for number in range(1000):
         use(store, f"ns/pool-{number % 50}", str(number), size=60_000)
@@ -56,6 +58,7 @@ def test_one_folder_over_the_limit_does_not_stay(store: folders.Folders) -> None
     assert not use(store, "ns/a", "1", size=2 * 2**20).exists()
 
 
+@pytest.mark.case("B1")
 def test_a_pool_that_is_gone_leaves_nothing(store: folders.Folders, root: pathlib.Path) -> None:
     for number in range(50):
         use(store, f"ns/pool-{number}", "1")
@@ -71,6 +74,7 @@ def test_a_pool_that_goes_during_its_pass_leaves_nothing(store: folders.Folders,
     assert list((root / "passes").iterdir()) == []
 
 
+@pytest.mark.case("B1")
 def test_what_an_earlier_process_left_is_wiped_at_the_start_and_nothing_else(root: pathlib.Path) -> None:
     (root / "passes" / "ns_a_1").mkdir(parents=True)
     (root / "notes").write_text("somebody's own")

@@ -76,6 +76,7 @@ def dead_child() -> int:
     return pid
 
 
+@pytest.mark.case("B7")
 def test_the_dead_are_buried_only_when_nobody_came_for_them() -> None:
     undertaker = processes.Undertaker()
     pid = dead_child()

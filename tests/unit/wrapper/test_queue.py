@@ -49,6 +49,7 @@ def test_many_reasons_make_one_pass(pools: queue.Queue) -> None:
     assert (taken(pools), taken(pools)) == ("a", None)
 
 
+@pytest.mark.case("B3")
 def test_a_changed_pool_goes_before_looks_that_were_due_earlier(pools: queue.Queue, clock: Clock) -> None:
     for pool in ("a", "b", "c"):
         pools.add(pool, LOOK)
@@ -64,6 +65,7 @@ def test_a_change_goes_before_a_wake_and_a_wake_before_a_look(pools: queue.Queue
     assert [taken(pools) for _ in range(3)] == ["changed", "woken", "look"]
 
 
+@pytest.mark.case("B3")
 def test_a_look_that_waited_too_long_goes_before_a_change(pools: queue.Queue, clock: Clock) -> None:
     pools.add("look", LOOK)
     clock.now += queue.PATIENCE + 1
@@ -91,6 +93,7 @@ def test_a_pool_is_looked_at_once_per_sync_period_at_least(pools: queue.Queue, a
     assert passed(pools, "a", DONE, asked) == SYNC
 
 
+@pytest.mark.case("B9")
 def test_a_pool_has_one_pass_at_a_time(pools: queue.Queue) -> None:
     pools.add("a", CHANGED)
     assert taken(pools) == "a"
@@ -116,6 +119,7 @@ def test_what_a_pass_does_to_its_own_children_wakes_it_after_a_breath(pools: que
     assert taken(pools) == "a"
 
 
+@pytest.mark.case("B25")
 def test_failures_in_a_row_wait_longer_each_time_up_to_the_cap(pools: queue.Queue, clock: Clock) -> None:
     pools.add("a", CHANGED)
     waits = []
@@ -130,6 +134,7 @@ def test_a_failed_pass_ignores_what_it_asked_for(pools: queue.Queue) -> None:
     assert passed(pools, "a", FAILED, 60) == queue.BACKOFF_FLOOR
 
 
+@pytest.mark.case("B25")
 def test_a_change_forgets_earlier_failures(pools: queue.Queue) -> None:
     for _ in range(5):
         assert passed(pools, "a", FAILED) == queue.BACKOFF_FLOOR

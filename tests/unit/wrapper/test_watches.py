@@ -159,6 +159,7 @@ def eventually(fact: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.case("B29")
 def test_a_list_is_read_page_by_page_before_it_is_watched_from_its_version(rig: Rig) -> None:
     rig.start(lambda r: r.items("7", "a", more="next"), lambda r: r.items("7", "b"))
     eventually(lambda: bool(rig.queries("watch")), "the watch")
@@ -196,6 +197,7 @@ def test_a_watch_resumes_from_its_last_bookmark_without_a_list(rig: Rig) -> None
     assert [request.is_watch for request in rig.requests[:3]] == [False, True, True]
 
 
+@pytest.mark.case("B23")
 @pytest.mark.parametrize("expired", [lambda r: r.events(EXPIRED), lambda r: r.refuse(410)], ids=["event", "status"])
 def test_an_expired_version_is_answered_by_a_new_list_and_its_differences(rig: Rig, expired: Answer) -> None:
     rig.start(lambda r: r.items("1", "stays", "goes"), expired, lambda r: r.items("9", "stays", "comes"))
@@ -227,6 +229,7 @@ def test_a_broken_stream_is_taken_up_again(rig: Rig) -> None:
     assert rig.queries("resourceVersion")[1] == "3"
 
 
+@pytest.mark.case("B23")
 def test_a_stream_without_a_byte_is_given_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watches, "READ_TIMEOUT", 0.2)
     rig.start(lambda r: r.items("1", "a"), lambda r: r.events(event("ADDED", "b", version="3"), hold=3))
@@ -234,6 +237,7 @@ def test_a_stream_without_a_byte_is_given_up(rig: Rig, monkeypatch: pytest.Monke
     assert rig.queries("resourceVersion")[1] == "3"
 
 
+@pytest.mark.case("B23")
 def test_a_server_that_does_not_answer_makes_a_watch_old_and_at_last_silent(rig: Rig) -> None:
     rig.start(*[lambda r: r.refuse(503)] * 10_000)
     eventually(lambda: len(rig.requests) > 3, "some tries")
@@ -257,6 +261,7 @@ def test_an_optional_kind_out_of_reach_holds_nothing_up(optional: Rig, status: i
     assert (optional.watch.listed, optional.deaths) == (False, [])
 
 
+@pytest.mark.case("B29")
 def test_the_data_of_a_secret_is_never_asked_for(optional: Rig) -> None:
     optional.start()
     eventually(lambda: bool(optional.queries("watch")), "the watch")
