@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ansible_collections.c5c3.nova.plugins.module_utils import packing
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     compute_config,
     conditions,
@@ -59,11 +60,26 @@ def traits_outcome(  # noqa: PLR0917 - a filter takes its arguments by position
     return traits.judge(
         pool,
         ledger,
-        read.get("hypervisors", {}),
+        packing.unpack(read.get("hypervisors", {})),
         annotated=[node for node in traits.managed(pool, ledger) if node in annotated],
         missing=read.get("missing", []),
         created=created,
     )
+
+
+def traits_ledger(*arguments: Any) -> str:
+    """The ledger with what each managed node carries, as text."""
+    return packing.pack(packing.unpacking(traits.next_ledger)(*arguments))
+
+
+def node_names(ledger: list[dict[str, Any]]) -> list[str]:
+    """The names of all nodes of a ledger."""
+    return [entry["name"] for entry in ledger]
+
+
+def without_ledger(pool: dict[str, Any]) -> dict[str, Any]:
+    """The pool for who does not look at its nodes: without them it is small."""
+    return {**pool, "status": {name: value for name, value in (pool.get("status") or {}).items() if name != "nodes"}}
 
 
 class FilterModule:
@@ -74,21 +90,23 @@ class FilterModule:
             "failed_outcome": failed_outcome,
             "pool_options": compute_config.options,
             "extra_config_outcome": compute_config.judge_extra_config,
-            "affinity_terms": workload.affinity_terms,
+            "affinity_terms": packing.unpacking(workload.affinity_terms),
             "daemon_set_values": daemon_set_values,
-            "nodes_in_phase": phases.held,
-            "nodes_to_count": drain.nodes_to_count,
-            "nodes_to_map": drain.nodes_to_map,
-            "traits_concern": traits.concerns,
-            "traits_managed": traits.managed,
-            "traits_to_create": traits.to_create,
-            "traits_to_write": traits.to_write,
+            "nodes_in_phase": packing.unpacking(phases.held),
+            "nodes_to_count": packing.unpacking(drain.nodes_to_count),
+            "nodes_to_map": packing.unpacking(drain.nodes_to_map),
+            "traits_concern": packing.unpacking(traits.concerns),
+            "traits_managed": packing.unpacking(traits.managed),
+            "traits_to_create": packing.unpacking(traits.to_create),
+            "traits_to_write": packing.unpacking(traits.to_write),
             "traits_created_after": traits.created_after,
-            "traits_to_delete": traits.to_delete,
-            "traits_to_keep": traits.to_keep,
-            "traits_ledger": traits.next_ledger,
-            "traits_outcome": traits_outcome,
-            "next_look": status.next_look,
-            "may_release": status.may_release,
+            "traits_to_delete": packing.unpacking(traits.to_delete),
+            "traits_to_keep": packing.unpacking(traits.to_keep),
+            "traits_ledger": traits_ledger,
+            "node_names": packing.unpacking(node_names),
+            "without_ledger": without_ledger,
+            "traits_outcome": packing.unpacking(traits_outcome),
+            "next_look": packing.unpacking(status.next_look),
+            "may_release": packing.unpacking(status.may_release),
             "shortfall": report.shortfall,
         }

@@ -20,6 +20,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ansible_collections.c5c3.nova.plugins.module_utils import packing
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import calls, errors, kubernetes, target_clusters
 
 Result = dict[str, Any]
@@ -65,7 +66,8 @@ def outcome(run: Run, task: Task, *, module: str, verbosity: int = 0) -> Result:
     """Return the module's result in plain JSON types, or a failed one; never raises.
 
     A failed call carries `error: {system, call, status, detail}`, from which a rule makes the condition of its step.
-    Where calls were made, `api_calls` counts them: `[{system, method, status, count}]`.
+    What is large in it is text, see `packing`. Where calls were made, `api_calls` counts them, as a list of `{system,
+    method, status, count}`.
     """
     with calls.counted() as made:
         result = _outcome(run, task, module=module, verbosity=verbosity)
@@ -74,7 +76,8 @@ def outcome(run: Run, task: Task, *, module: str, verbosity: int = 0) -> Result:
 
 def _outcome(run: Run, task: Task, *, module: str, verbosity: int) -> Result:
     try:
-        return _plain({"changed": False, **run(task)})
+        given = dataclasses.replace(task, params=packing.unpacked(task.params))
+        return _plain(packing.packed({"changed": False, **run(given)}))
     except errors.CallError as error:
         trace = traceback.format_exc()
         failure: Result = {"failed": True, "changed": False, "msg": str(error), "error": error.as_data()}

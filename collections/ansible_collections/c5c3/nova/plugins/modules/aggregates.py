@@ -28,13 +28,11 @@ options:
     required: true
   ledger:
     description: The entries of the pool's ledger.
-    type: list
-    elements: dict
+    type: raw
     required: true
   siblings:
     description: The other pools of the same Nova.
-    type: list
-    elements: dict
+    type: raw
     required: true
 """
 
@@ -77,8 +75,8 @@ ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
     "nova": {"type": "dict", "required": True},
-    "ledger": {"type": "list", "elements": "dict", "required": True},
-    "siblings": {"type": "list", "elements": "dict", "required": True},
+    "ledger": {"type": "raw", "required": True},
+    "siblings": {"type": "raw", "required": True},
 }
 
 

@@ -29,12 +29,11 @@ options:
     required: true
   ledger:
     description: The entries of the pool's ledger.
-    type: list
-    elements: dict
+    type: raw
     required: true
   services:
     description: Host to its compute service, from a list that every cell answered in this pass.
-    type: dict
+    type: raw
     required: true
   counts:
     description: Host to the number of its servers, counted in this pass.
@@ -86,8 +85,8 @@ ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
     "nova": {"type": "dict", "required": True},
-    "ledger": {"type": "list", "elements": "dict", "required": True},
-    "services": {"type": "dict", "required": True},
+    "ledger": {"type": "raw", "required": True},
+    "services": {"type": "raw", "required": True},
     "counts": {"type": "dict", "required": True},
     "pods": {"type": "dict", "required": True},
     "handed_over": {"type": "list", "elements": "str", "default": []},

@@ -28,12 +28,11 @@ options:
     required: true
   ledger:
     description: The entries of the pool's ledger.
-    type: list
-    elements: dict
+    type: raw
     required: true
   services:
     description: Host to its compute service.
-    type: dict
+    type: raw
     required: true
 """
 
@@ -70,8 +69,8 @@ ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
     "nova": {"type": "dict", "required": True},
-    "ledger": {"type": "list", "elements": "dict", "required": True},
-    "services": {"type": "dict", "required": True},
+    "ledger": {"type": "raw", "required": True},
+    "services": {"type": "raw", "required": True},
 }
 
 

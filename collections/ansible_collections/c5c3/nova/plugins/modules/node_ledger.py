@@ -64,9 +64,11 @@ outcome:
   type: dict
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import kubernetes
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import phases, traits
 
 ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, **entry.TARGET_ARGUMENT, "pool": {"type": "dict", "required": True}}
@@ -78,7 +80,7 @@ def run(task: entry.Task) -> dict[str, Any]:
     before = pool.get("status", {}).get("nodes", [])
     # A pool that is being deleted and holds nothing needs no Node: whoever may not list them can still let it go.
     is_over = phases.pool_of(pool).deleting and not before
-    listed = [] if is_over else [node["metadata"] for node in task.target_cluster().list("Node", metadata_only=True)]
+    listed = [] if is_over else _nodes(task.target_cluster(), phases.pool_of(pool).selector, before)
     nodes = {metadata["name"]: metadata.get("labels") or {} for metadata in listed}
     rivals = phases.rivals(pool, pools)
     ledger = phases.next_ledger(phases.pool_of(pool), rivals, nodes, before)
@@ -95,6 +97,17 @@ def run(task: entry.Task) -> dict[str, Any]:
         "siblings": [phases.trimmed(sibling) for sibling in phases.siblings(pool, pools)],
         "outcome": phases.judge(ledger),
     }
+
+
+def _nodes(
+    cluster: kubernetes.Cluster, selector: Mapping[str, str], before: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The metadata of the Nodes that matter to the pool: those it selects, and where it holds others, of all."""
+    selected = [node["metadata"] for node in cluster.list("Node", labels=selector, metadata_only=True)]
+    if {entry["name"] for entry in before} <= {metadata["name"] for metadata in selected}:
+        return selected
+    # Whether a node that left still exists, and who selects it now, only its labels tell.
+    return [node["metadata"] for node in cluster.list("Node", metadata_only=True)]
 
 
 def main() -> None:

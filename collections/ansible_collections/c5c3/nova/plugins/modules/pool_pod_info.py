@@ -23,8 +23,7 @@ options:
     required: true
   siblings:
     description: The other pools of the same Nova.
-    type: list
-    elements: dict
+    type: raw
     required: true
   handed_over:
     description: The nodes being released to another pool, where only the pool's own pod counts.
@@ -58,7 +57,7 @@ ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.TARGET_ARGUMENT,
     "pool": {"type": "dict", "required": True},
-    "siblings": {"type": "list", "elements": "dict", "required": True},
+    "siblings": {"type": "raw", "required": True},
     "handed_over": {"type": "list", "elements": "str", "default": []},
 }
 

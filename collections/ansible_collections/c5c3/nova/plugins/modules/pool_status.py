@@ -27,8 +27,7 @@ options:
     required: true
   ledger:
     description: The entries of C(status.nodes) as they shall be.
-    type: list
-    elements: dict
+    type: raw
     required: true
   outcomes:
     description: What the steps of the pass found.
@@ -69,7 +68,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import status as r
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
-    "ledger": {"type": "list", "elements": "dict", "required": True},
+    "ledger": {"type": "raw", "required": True},
     "outcomes": {"type": "list", "elements": "dict"},
     "fields": {"type": "dict", "default": {}},
 }

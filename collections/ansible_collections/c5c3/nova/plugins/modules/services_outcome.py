@@ -17,12 +17,11 @@ description:
 options:
   ledger:
     description: The entries of the pool's ledger as the step found them.
-    type: list
-    elements: dict
+    type: raw
     required: true
   services:
     description: Host to its compute service, after the pass's own disables.
-    type: dict
+    type: raw
     required: true
   counts:
     description: Host to the number of its servers.
@@ -83,8 +82,8 @@ from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import drain
 
 ARGUMENTS: Final = {
-    "ledger": {"type": "list", "elements": "dict", "required": True},
-    "services": {"type": "dict", "required": True},
+    "ledger": {"type": "raw", "required": True},
+    "services": {"type": "raw", "required": True},
     "counts": {"type": "dict", "default": {}},
     "pods": {"type": "dict"},
     "handed_over": {"type": "list", "elements": "str", "default": []},

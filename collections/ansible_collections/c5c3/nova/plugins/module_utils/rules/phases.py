@@ -79,7 +79,7 @@ def trimmed(pool: Mapping[str, Any]) -> dict[str, Any]:
         for key in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "finalizers")
         if key in pool["metadata"]
     }
-    return {"metadata": metadata, "spec": pool["spec"], "status": pool.get("status", {})}
+    return {"metadata": metadata, "spec": pool["spec"], "status": {"nodes": pool.get("status", {}).get("nodes", [])}}
 
 
 def rivals(pool: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> list[Pool]:
