@@ -44,8 +44,8 @@ lint: venv ## formatting, lint, types, direction of imports, Ansible's own rules
 docs: venv ## the documentation as a site in build/site; fails for a link that leads nowhere
 	$(BIN)/mkdocs build --strict --quiet
 
-bench: venv ## how long a pass takes, against a run without the in-process modules
-	$(BIN)/python tests/bench/passes.py
+bench: venv ## what passes cost and what the operator keeps up with, in a lab of its own (PARTS=abcde, KEEP=1)
+	LAB=bench $(BIN)/python tests/bench/bench.py
 
 lab: venv ## bring the lab up: Kubernetes and OpenStack on this machine
 	$(BIN)/python lab/lab.py up
