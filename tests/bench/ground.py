@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import functools
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import kubernetes
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
 from e2e.world import pools, stand, waiting
 
 NAMESPACE = "openstack"
 NOVA = "controlplane-nova"
 LABEL = "openstack.c5c3.io/nova-compute-pool"
 ZONE = "bench"
+_OWNER = "bench.c5c3.io/pool"
 # Nova takes a service for down that was not heard of for a minute.
 _HEARTBEAT_SECONDS = 15.0
 _AT_ONCE = 8
@@ -54,7 +56,7 @@ class Ground:
         return names
 
     def _node(self, name: str, pool: str) -> Callable[[], object]:
-        metadata = {"name": name, "labels": {LABEL: pool, "topology.kubernetes.io/zone": ZONE}}
+        metadata = {"name": name, "labels": {LABEL: pool, _OWNER: pool, "topology.kubernetes.io/zone": ZONE}}
         body = {"kind": "Node", "metadata": metadata, "spec": {"taints": [_TAINT]}}
         return lambda: self.cluster.create(body)
 
@@ -77,10 +79,12 @@ class Ground:
     def forget(self, names: Iterable[str]) -> None:
         """Take pools away with what Nova knows of their nodes, without a drain."""
         for name in names:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(errors.CallError):
                 self.cluster.patch("NovaCompute", name, NAMESPACE, {"metadata": {"finalizers": None}})
             self.cluster.delete("NovaCompute", name, NAMESPACE)
             self._sql(f"DELETE FROM services WHERE host LIKE '{name}-%'")
+            nodes = [node["metadata"]["name"] for node in self.cluster.list("Node", labels={_OWNER: name})]
+            _many(functools.partial(self.cluster.delete, "Node", node) for node in nodes)
 
     def clear(self) -> None:
         """Take away what an earlier run that was interrupted has left."""
@@ -94,7 +98,7 @@ class Ground:
     @contextlib.contextmanager
     def heartbeats(self) -> Iterator[None]:
         """Have Nova hear of every compute for as long as the block lasts."""
-        self._beat()
+        self.beat()
         thread = threading.Thread(target=self._keep_beating, daemon=True)
         thread.start()
         try:
@@ -105,9 +109,10 @@ class Ground:
 
     def _keep_beating(self) -> None:
         while not self._beats.wait(_HEARTBEAT_SECONDS):
-            self._beat()
+            self.beat()
 
-    def _beat(self) -> None:
+    def beat(self) -> None:
+        """Have Nova hear of every compute now."""
         self._sql(
             "UPDATE services SET last_seen_up = now() at time zone 'utc', updated_at = now() at time zone 'utc'"
             " WHERE topic = 'compute' AND report_count = 1"

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a settled pass does does not grow with the nodes of its pool: counted against the real APIs."""
+
+from __future__ import annotations
+
+import pathlib
+import uuid
+
+import pytest
+from bench import ground, ways
+from e2e.world import stand
+from nova_compute_operator import folders
+
+
+def events_of_the_last_pass(folder: pathlib.Path) -> int:
+    """How many events the newest kept pass had: the tasks, and what was said of each."""
+    newest = max((folder / "passes").iterdir(), key=lambda path: path.stat().st_mtime)
+    return len(list(newest.glob("artifacts/*/job_events/*.json")))
+
+
+def test_two_hundred_nodes_take_the_calls_and_the_tasks_of_ten(
+    the_stand: stand.Stand, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    the_ground = ground.Ground(the_stand)
+    for name, value in the_stand.environment.items():
+        monkeypatch.setenv(name, value)
+    pool = f"s{uuid.uuid4().hex[:6]}"
+    play = ways.Play(folders.Folders(tmp_path / "data"), warm=True)
+    seen = []
+    try:
+        names = the_ground.nodes(pool, range(10))
+        the_ground.pool(pool, names)
+        for size in (10, 200):
+            names += the_ground.nodes(pool, range(len(names), size))
+            the_ground.hold(pool, names)
+            the_ground.beat()
+            settled = play.settle(pool)
+            seen.append((settled.calls, events_of_the_last_pass(tmp_path / "data")))
+    finally:
+        play.close()
+        the_ground.forget([pool])
+    small, large = seen
+    assert large == small
+    calls = {system: sum(n for (api, *_), n in small[0].items() if api == system) for system in ("nova", "keystone")}
+    # Six calls of Nova and Placement and one token are the most that a settled pass may ask for.
+    assert calls == {"nova": 2, "keystone": 1}
