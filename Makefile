@@ -44,6 +44,11 @@ lint: venv ## formatting, lint, types, direction of imports, Ansible's own rules
 docs: venv ## the documentation as a site in build/site; fails for a link that leads nowhere
 	$(BIN)/mkdocs build --strict --quiet
 
+reference: venv ## write the generated pages of the documentation anew
+	$(BIN)/python docs/reference.py --write
+	$(BIN)/python docs/conditions.py --write
+	$(BIN)/python crds/reference.py --write
+
 bench: venv ## what passes cost and what the operator keeps up with, in a lab of its own (PARTS=abcde, KEEP=1)
 	LAB=bench $(BIN)/python tests/bench/bench.py
 
@@ -84,4 +89,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-plays test-chart test-lab lint docs bench lab lab-down wheel image lock venv clean
+.PHONY: help demo test test-unit test-plays test-chart test-lab lint docs reference bench lab lab-down wheel image lock venv clean
