@@ -52,8 +52,8 @@ reference: venv ## write the generated pages of the documentation anew
 bench: venv ## what passes cost and what the operator keeps up with, in a lab of its own (PARTS=abcde, KEEP=1)
 	LAB=bench $(BIN)/python tests/bench/bench.py
 
-lab: venv ## bring the lab up: Kubernetes and OpenStack on this machine
-	$(BIN)/python lab/lab.py up
+lab: venv ## bring the lab up: Kubernetes and OpenStack on this machine (TARGET=1: and a target cluster)
+	$(BIN)/python lab/lab.py up $(if $(TARGET),--targets $(TARGET))
 
 lab-down: venv ## take the lab away
 	$(BIN)/python lab/lab.py down

@@ -17,7 +17,7 @@ import rich.console
 import rich.table
 import rich.text
 
-from novalab import bringup, crds, errors, lab, nodes, ovsdb, progress
+from novalab import bringup, crds, errors, lab, nodes, ovsdb, progress, targets
 from novalab.hypervisor_operator import process as hypervisor_operator
 from novalab.openstack import faults
 
@@ -52,6 +52,14 @@ def _parser() -> argparse.ArgumentParser:
 
     up = commands.add_parser("up", parents=[name], help="bring the lab up; instant when it is")
     up.add_argument("--without-openstack", action="store_true", help="Kubernetes and its nodes only")
+    up.add_argument(
+        "--targets",
+        type=int,
+        choices=range(len(targets.NAMES) + 1),
+        default=0,
+        metavar="N",
+        help=f"also N target clusters, registered as {', '.join(targets.NAMES)}",
+    )
     up.set_defaults(run=_up)
     commands.add_parser("down", parents=[name], help="remove the lab, all of it").set_defaults(run=_down)
     commands.add_parser("status", parents=[name], help="what runs where").set_defaults(run=_status)
@@ -122,7 +130,10 @@ def _up(arguments: argparse.Namespace, console: rich.console.Console) -> None:
     began = time.monotonic()
     with lab.locked(_lock_of(arguments.name)):
         the_lab = lab.create(arguments.name)
-        bringup.up(the_lab, progress.Board(console), with_openstack=not arguments.without_openstack)
+        board = progress.Board(console)
+        bringup.up(the_lab, board, with_openstack=not arguments.without_openstack)
+        for target in targets.NAMES[: arguments.targets]:
+            targets.up(the_lab, target, board)
     console.print(f"lab {the_lab.name} is up after {time.monotonic() - began:.1f} s")
     _status(arguments, console)
 
@@ -135,10 +146,12 @@ def _down(arguments: argparse.Namespace, console: rich.console.Console) -> None:
     board = progress.Board(console)
     with lab.locked(lock):
         if (the_lab := lab.find(arguments.name)) is not None:
-            with board.shown():
-                part = board.part(f"lab {arguments.name}")
-                bringup.down(the_lab, part)
-                part.done("gone: no process, mount, address or file is left")
+            # Target clusters first: what runs there still needs what runs here.
+            for one in (*targets.of(the_lab), the_lab):
+                with board.shown():
+                    part = board.part(f"lab {one.name}")
+                    bringup.down(one, part)
+                    part.done("gone: no process, mount, address or file is left")
         lock.unlink()
     if not any(lab.state_home().iterdir()):
         lab.state_home().rmdir()

@@ -33,6 +33,8 @@ _FIRST_PORT = 23000
 NAMESPACE = "openstack"
 CONTROL_NODE = "control"
 COMPUTE_NODES = ("compute-1", "compute-2", "compute-3")
+#: How many compute nodes a target cluster has; they are called after it, as `edge-1`.
+_NODES_OF_A_TARGET = 2
 #: On every object that the lab made; nothing else is ever removed from a cluster that is not the lab's own.
 OWNED_LABEL = "lab.c5c3.io/owned"
 
@@ -54,16 +56,29 @@ _PORT_NAMES = (
 #: Paths of unix sockets end up below the lab's folder, and the kernel takes 107 bytes of them.
 _LONGEST_ROOT = 50
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?")
-_COMPUTE_NODE = re.compile(r"compute-([1-9]|1[0-4])")
+_COMPUTE_NODE = re.compile(r"([a-z]+)-([1-9]|1[0-4])")
+_COMPUTE = "compute"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Lab:
-    """One lab. ``slot`` (0 to 14) decides its ports and addresses; ``root`` holds every file it makes."""
+    """One lab. ``slot`` (0 to 14) decides its ports and addresses; ``root`` holds every file it makes.
+
+    A target cluster is a lab too, of Kubernetes alone. Its compute nodes are called after it: in one Nova no two hosts
+    may have one name. ``family`` is what comes before their number.
+    """
 
     name: str
     root: pathlib.Path
     slot: int
+    family: str = _COMPUTE
+
+    @property
+    def compute_nodes(self) -> tuple[str, ...]:
+        """The compute nodes that the lab has from the start."""
+        if self.family == _COMPUTE:
+            return COMPUTE_NODES
+        return tuple(f"{self.family}-{number}" for number in range(1, _NODES_OF_A_TARGET + 1))
 
     def port(self, name: str) -> int:
         """The TCP port on 127.0.0.1 of the program ``name``."""
@@ -72,14 +87,14 @@ class Lab:
     def node_address(self, node: str) -> str:
         """The address of a node: services that run as pods of that node listen on it.
 
-        Raises ValueError for a name that is neither ``control`` nor ``compute-1`` to ``compute-14``.
+        Raises ValueError for a name that is neither ``control`` nor the family's with a number from 1 to 14.
         """
         if node == CONTROL_NODE:
             offset = 0
-        elif (match := _COMPUTE_NODE.fullmatch(node)) is not None:
-            offset = int(match[1])
+        elif (match := _COMPUTE_NODE.fullmatch(node)) is not None and match[1] == self.family:
+            offset = int(match[2])
         else:
-            raise ValueError(f"{node} is no node of a lab: use {CONTROL_NODE} or compute-1 to compute-14")
+            raise ValueError(f"{node} is no node of a lab: use {CONTROL_NODE} or {self.family}-1 to {self.family}-14")
         return str(_NETWORK[1 + self.slot * _ADDRESSES_PER_LAB + offset])
 
     @property
@@ -109,7 +124,7 @@ class Lab:
             folder.mkdir(parents=True, exist_ok=True)
         # Keys, passwords and database files lie below it, and pods get a root of their own anyway.
         self.root.chmod(0o711)
-        (self.root / "lab.json").write_text(json.dumps({"name": self.name, "slot": self.slot}))
+        (self.root / "lab.json").write_text(json.dumps({"name": self.name, "slot": self.slot, "family": self.family}))
 
     def busy_ports(self) -> dict[str, int]:
         """The ports of this lab that some program listens on now, by the name of the program they are for."""
@@ -174,7 +189,7 @@ def find(name: str) -> Lab | None:
     return Lab(root=record.parent, **json.loads(record.read_text()))
 
 
-def create(name: str) -> Lab:
+def create(name: str, family: str = _COMPUTE) -> Lab:
     """The lab of that name, in the first free slot whose ports are free too if it is new.
 
     Raises LabError for a name that cannot be used, or when no slot is free.
@@ -189,7 +204,7 @@ def create(name: str) -> Lab:
             return lab
         taken = {lab.slot for lab in known()}
         for slot in range(_SLOTS):
-            lab = Lab(name=name, root=root, slot=slot)
+            lab = Lab(name=name, root=root, slot=slot, family=family)
             # Labs of other users, or of another LAB_STATE, show only by what they take.
             if slot not in taken and not lab.busy_ports() and not address_is_here(lab.node_address(CONTROL_NODE)):
                 lab.save()

@@ -35,7 +35,7 @@ def add(addresses: Iterable[str]) -> None:
 
 def of(the_lab: lab.Lab) -> set[str]:
     """The addresses of the lab that the machine has now."""
-    nodes = [lab.CONTROL_NODE, *(f"compute-{number}" for number in range(1, 15))]
+    nodes = [lab.CONTROL_NODE, *(f"{the_lab.family}-{number}" for number in range(1, 15))]
     return present() & {the_lab.node_address(node) for node in nodes}
 
 

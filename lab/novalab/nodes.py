@@ -23,20 +23,20 @@ _ZONES = {"compute-1": "az1", "compute-2": "az1", "compute-3": "az2"}
 
 
 def names(the_lab: lab.Lab) -> list[str]:
-    """The lab's nodes: the first four, and those that were added since."""
-    first = [lab.CONTROL_NODE, *lab.COMPUTE_NODES]
+    """The lab's nodes: the first ones, and those that were added since."""
+    first = [lab.CONTROL_NODE, *the_lab.compute_nodes]
     if not _config(the_lab).exists():
         return first
     described = json.loads(_config(the_lab).read_text())["nodes"]
     return [*first, *(node["name"] for node in described if node["name"] not in first)]
 
 
-def labels(node: str) -> dict[str, str]:
-    """The labels that a node registers with. A node beyond the first three is in no pool."""
+def labels(the_lab: lab.Lab, node: str) -> dict[str, str]:
+    """The labels that a node registers with. A node beyond the first ones is in no pool."""
     if node == lab.CONTROL_NODE:
         return {"lab.c5c3.io/role": "control"}
     zone = {_ZONE_LABEL: _ZONES.get(node, "az1")}
-    return {**zone, _POOL_LABEL: "a"} if node in lab.COMPUTE_NODES else zone
+    return {**zone, _POOL_LABEL: "a"} if node in the_lab.compute_nodes else zone
 
 
 def up(the_lab: lab.Lab, *, image_paths: list[pathlib.Path], only_owned_namespaces: bool) -> None:
@@ -108,7 +108,7 @@ def add(the_lab: lab.Lab, node: str) -> None:
 
 
 def _description(the_lab: lab.Lab, node: str) -> dict[str, object]:
-    return {"name": node, "address": the_lab.node_address(node), "labels": labels(node)}
+    return {"name": node, "address": the_lab.node_address(node), "labels": labels(the_lab, node)}
 
 
 def _ask(the_lab: lab.Lab, request: Mapping[str, object]) -> dict[str, str]:

@@ -96,3 +96,9 @@ def test_what_an_earlier_process_saw_counts_from_the_start_of_this_one(minute: f
 def test_scale_shortens_the_windows() -> None:
     assert target_clusters.is_abandoned(pool(), since=at(-30), now=at(0.05), scale=0.01)
     assert not target_clusters.is_abandoned(pool(), since=at(-30), now=at(0.04), scale=0.01)
+
+
+def test_registration_that_is_withdrawn_within_a_pass_is_what_the_traits_say() -> None:
+    error = {"system": "kubernetes", "kind": "TargetCluster", "call": "Secret c5c3-clusters/edge", "status": None}
+    outcome = conditions.failure(conditions.TRAITS, "Secret c5c3-clusters/edge: cluster not found", error)
+    assert (outcome["condition"]["reason"], outcome["look"]) == ("TargetClusterUnavailable", 15.0)

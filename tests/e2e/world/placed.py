@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target cluster beside the lab: its nodes, what pools have there, and the trouble that it can be in."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import signal
+from collections.abc import Iterator
+
+import rich.console
+from e2e.world import cluster, stand
+from novalab import bringup, progress, targets
+from novalab import lab as labs
+from novalab.kubernetes import cluster as kubernetes_cluster
+from novalab.kubernetes import control_plane
+
+NAME = "edge"
+NODE, OTHER_NODE = "edge-1", "edge-2"
+OWNER_LABELS = ("openstack.c5c3.io/owner-kind", "openstack.c5c3.io/owner-name", "openstack.c5c3.io/owner-namespace")
+
+
+class Target:
+    """A target cluster that is up and registered, with the rights of `config/target-cluster` and no others."""
+
+    def __init__(self, the_stand: stand.Stand, lab: labs.Lab) -> None:
+        self.lab = lab
+        self._stand = the_stand
+
+    @functools.cached_property
+    def cluster(self) -> cluster.Cluster:
+        """The target cluster, as its administrator."""
+        return cluster.Cluster(self.lab.kubeconfig)
+
+    def register(self, **changes: str) -> None:
+        """Write the registration anew; ``changes`` are keys of the Secret to set otherwise."""
+        targets.register(self._stand.lab, self.lab, **changes)
+
+    def withdraw(self) -> None:
+        """Take the registration away."""
+        targets.kubectl(
+            self._stand.lab, "delete", "secret", f"--namespace={targets.CLUSTERS_NAMESPACE}", self.lab.family
+        )
+
+    def mirror_contract(self) -> None:
+        """Copy the compute contract there, as a ControlPlane does."""
+        targets.mirror_contract(self._stand.lab, self.lab)
+
+    def place_nova(self) -> str:
+        """Have a Nova there; returns its name."""
+        return targets.place_nova(self._stand.lab, self.lab)
+
+    def proxied(self) -> set[str]:
+        """The verbs of the writes that the operator has sent through the cluster's service proxy."""
+        account = f"system:serviceaccount:{targets.ACCESS_NAMESPACE}:{targets.ACCOUNT}"
+        noted = [json.loads(line) for line in control_plane.audit_log(self.lab).read_text().splitlines()]
+        return {
+            one["verb"]
+            for one in noted
+            if (one.get("objectRef") or {}).get("subresource") == "proxy" and one["user"]["username"] == account
+        }
+
+    def children(self, pool: str) -> list[str]:
+        """What carries the pool's ownership labels, as ``Kind/name``, sorted."""
+        labels = dict(zip(OWNER_LABELS, ("NovaCompute", pool, cluster.NAMESPACE), strict=True))
+        return sorted(
+            f"{kind}/{item['metadata']['name']}"
+            for kind in ("ConfigMap", "DaemonSet", "Job", "Secret")
+            for item in self.cluster.all(kind, labels=labels)
+        )
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Have its API server take connections and answer none of them."""
+        (process,) = [row.process for row in control_plane.status(self.lab) if row.what == "kube-apiserver"]
+        os.kill(int(str(process)), signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(int(str(process)), signal.SIGCONT)
+            # Its controllers end when they cannot renew their Lease; a cluster that is back has them again.
+            kubernetes_cluster.up(self.lab, progress.Board(rich.console.Console(quiet=True)).part(NAME))
+
+
+@contextlib.contextmanager
+def opened(the_stand: stand.Stand, log: pathlib.Path) -> Iterator[Target]:
+    """The target cluster of the lab: the one that is there, else one that goes again."""
+    lab = labs.find(targets.lab_name(the_stand.lab, NAME))
+    with log.open("w") as file:
+        board = progress.Board(rich.console.Console(file=file))
+        found = targets.up(the_stand.lab, NAME, board)
+        try:
+            yield Target(the_stand, found)
+        finally:
+            if lab is None:
+                bringup.down(found, board.part(NAME))
