@@ -81,7 +81,7 @@ class BareLoop:
     def _round(self, cluster: kubernetes.Cluster) -> None:
         pool = cluster.get("NovaCompute", self._pool, "openstack")
         namespace, name = "openstack", self._pool
-        found = nova_rules.resolve(cluster.get("Nova", pool["spec"]["novaRef"]["name"], namespace))
+        found = nova_rules.resolve(cluster.get("Nova", pool["spec"]["novaRef"]["name"], namespace), "")
         cluster.get("Secret", found["secret"]["name"], namespace)
         cluster.list("NovaCompute", namespace)
         cluster.list("Node", labels=pool["spec"]["nodeSelector"], metadata_only=True)
