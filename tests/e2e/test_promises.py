@@ -16,6 +16,7 @@ from e2e.world import world as worlds
 NODE = "compute-1"
 
 
+@pytest.mark.case("C8")
 def test_service_is_deleted_only_after_its_pod_is_gone(world: worlds.World) -> None:
     name, selector = world.new_pool(NODE)
     world.wait_settled(name, NODE)

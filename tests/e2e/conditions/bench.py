@@ -261,6 +261,19 @@ class Bench:
 
     # --- Nova behind the operator's back
 
+    def register(self, *hosts: str) -> None:
+        """Have Nova list a compute service for hosts on which none runs, until the test ends."""
+        names = ", ".join(f"'{host}'" for host in hosts)
+        columns = 'created_at, updated_at, last_seen_up, host, "binary", topic, report_count, disabled, deleted, uuid'
+        now = "now() at time zone 'utc'"
+        values = f"{now}, {now}, {now}, host, 'nova-compute', 'compute', 1, false, 0, gen_random_uuid()::text"
+        self.undo.callback(self.stand.sql, "nova", f"DELETE FROM services WHERE host IN ({names})")
+        self.stand.sql(
+            "nova",
+            f"INSERT INTO services ({columns}, version) SELECT {values}, (SELECT max(version) FROM services) "
+            f"FROM unnest(ARRAY[{names}]) AS host",
+        )
+
     def drop_server(self, server: str) -> None:
         """Delete a server, and return when Nova lists it no more."""
         self.cloud.delete_server(server)

@@ -58,6 +58,7 @@ def test_active_node_outside_its_zone_is_named_and_any_aggregate_of_the_zone_wil
 def test_more_than_twenty_nodes_outside_their_zone_are_counted(bench: benches.Bench, crowd: tuple[str, ...]) -> None:
     name, _ = bench.new_pool(*crowd)
     bench.run(name)
+    bench.register(*crowd)
     ledger = [{**entry, "phase": "Active"} for entry in cluster.ledger(bench.pool(name)).values()]
     bench.set_status(name, {"nodes": ledger})
     said = bench.expect(name, "AggregatesReady", "True NodesOutsideZoneAggregate")
@@ -83,6 +84,7 @@ def test_nodes_without_a_zone_are_counted_and_the_other_zones_still_ensured(
     bench.expect(name, "AggregatesReady", "True AggregatesEnsured")
 
 
+@pytest.mark.case("C19")
 @condition("AggregatesReady", "AggregateZoneMismatch")
 def test_aggregate_of_the_name_with_another_zone_is_left_and_both_are_named(
     bench: benches.Bench, crowd: tuple[str, ...]
@@ -130,12 +132,16 @@ def test_password_that_keystone_refuses_is_named_with_its_http_status(
 
 
 @condition("AggregatesReady", "ComputeAPIError")
-def test_nova_api_that_is_away_is_named_with_its_http_status(bench: benches.Bench, settled: str) -> None:
+@condition("ServicesReady", "ComputeAPIError")
+def test_nova_api_that_is_away_is_named_by_each_step_that_asks_it(bench: benches.Bench, settled: str) -> None:
     bench.undo.callback(bench.stand.start_stopped_parts)
     bench.stand.stop_part("nova-api")
     said = bench.expect(settled, "AggregatesReady", "False ComputeAPIError")
     assert "/os-aggregates: HTTP 503" in said.message
     assert said.look == 30
+    services = bench.conditions(settled)["ServicesReady"]
+    assert (services["status"], services["reason"]) == ("False", "ComputeAPIError")
+    assert "/os-services: HTTP 503" in services["message"]
     bench.stand.start_stopped_parts()
     bench.expect(settled, "Ready", "True AllReady")
 
@@ -154,6 +160,7 @@ def test_aggregate_that_cannot_be_marked_is_deleted_again(
     assert bench.cloud.aggregates()["conditions-e"]["metadata"]["c5c3.io:nova"] == MARKER["c5c3.io:nova"]
 
 
+@pytest.mark.case("C21")
 @event("AggregateKept")
 @event("AggregateDeleted")
 def test_aggregate_that_nobody_needs_goes_unless_somebody_put_metadata_on_it(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config
 from e2e.conditions import bench as benches
+from e2e.conditions import objects
 from e2e.world import cluster
 from nova_compute_operator import folders, passes
 
@@ -55,6 +56,7 @@ def counted(bench: benches.Bench, pool: str) -> tuple[int, int]:
     return status.get("numberReady", 0), status.get("updatedNumberScheduled", 0)
 
 
+@pytest.mark.case("C30")
 @condition("DaemonSetReady", "DaemonSetProgressing")
 def test_on_delete_pool_progresses_until_each_old_pod_was_deleted(bench: benches.Bench, crowd: tuple[str, ...]) -> None:
     name, _ = bench.new_pool(
@@ -158,6 +160,7 @@ def test_pull_policy_is_the_images_own_or_the_operators_or_that_of_its_kind(
     assert {one["imagePullPolicy"] for one in containers(pod_spec(bench, name))} == {policy}
 
 
+@pytest.mark.case("C35")
 def test_resources_are_resolved_one_by_one_for_all_three_containers(bench: benches.Bench) -> None:
     block = {"requests": {"cpu": "0", "ephemeral-storage": "1Gi"}, "limits": {"ephemeral-storage": "2Gi"}}
     name, _ = bench.new_pool(resources=block)
@@ -198,6 +201,42 @@ def test_max_unavailable_paces_the_rollout(bench: benches.Bench) -> None:
     bench.run(name)
     strategy = bench.cluster.read("DaemonSet", f"{name}-nova-compute")["spec"]["updateStrategy"]
     assert (strategy["type"], strategy["rollingUpdate"]["maxUnavailable"]) == ("RollingUpdate", 1)
+
+
+@condition("DaemonSetReady", "DaemonSetProgressing")
+@pytest.mark.parametrize(("most", "left"), [(2, 3), ("20%", 4)], ids=["two nodes", "a fifth of five"])
+def test_changed_config_takes_no_more_pods_down_at_once_than_max_unavailable(
+    bench: benches.Bench, crowd: tuple[str, ...], most: int | str, left: int
+) -> None:
+    name, _ = bench.new_pool(*crowd[:5], updateStrategy={"maxUnavailable": most})
+    bench.run(name)
+    wait_ready(bench, name, 5)
+    bench.expect(name, "DaemonSetReady", "True DaemonSetReady")
+    old = {pod["metadata"]["name"] for pod in bench.cluster.pods(name)}
+    # No new pod is admitted, so that the rollout stands still with as many down as it may take down.
+    quota = f"{objects.NAMESPACED}/resourcequotas"
+    bench.make_at(quota, {"metadata": {"name": "no-more-pods"}, "spec": {"hard": {"pods": "0"}}})
+    bench.wait(
+        "the quota is in force", lambda: bench.cluster.call("GET", f"{quota}/no-more-pods")["status"].get("hard")
+    )
+    before = bench.conditions(name)["ConfigReady"]["message"]
+    bench.set_spec(name, {"libvirt": {"cpuMode": "host-passthrough"}})
+    bench.run(name)
+    assert bench.conditions(name)["ConfigReady"]["message"] != before
+    bench.wait(f"{left} old pods are left", lambda: names(bench, name), lambda seen: len(seen) == left and seen < old)
+    bench.wait("the DaemonSet counts them", lambda: counted(bench, name), lambda seen: seen == (left, 0))
+    said = bench.expect(name, "DaemonSetReady", "False DaemonSetProgressing")
+    assert said.message == f"Waiting for the nova-compute DaemonSet: {left} of 5 nodes run a ready pod"
+    assert len(names(bench, name)) == left
+
+    bench.cluster.remove(f"{quota}/no-more-pods")
+    wait_ready(bench, name, 5)
+    assert not names(bench, name) & old
+    bench.expect(name, "DaemonSetReady", "True DaemonSetReady")
+
+
+def names(bench: benches.Bench, pool: str) -> set[str]:
+    return {pod["metadata"]["name"] for pod in bench.cluster.pods(pool)}
 
 
 # --- what reaches nova-compute

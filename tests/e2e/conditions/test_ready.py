@@ -48,6 +48,7 @@ def test_columns_show_ready_desired_and_ready_pods(bench: benches.Bench, settled
     assert row.split()[:4] == [settled, "True", "1", "1"]
 
 
+@pytest.mark.case("C29")
 def test_pass_that_finds_nothing_new_writes_nothing(bench: benches.Bench, settled: str) -> None:
     bench.run(settled)
     before = bench.pool(settled)["metadata"]["resourceVersion"]

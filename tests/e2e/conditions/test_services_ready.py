@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,6 +101,7 @@ def test_drain_counts_the_servers_and_disables_the_service_once(
     bench.wait_pod(settled, NODE)
 
 
+@pytest.mark.case("C1")
 def test_service_that_nova_refuses_to_delete_returns_the_node_to_draining(
     bench: benches.Bench, settled: str, interposed: pathlib.Path, flavor: str, image: str
 ) -> None:
@@ -131,6 +133,7 @@ def test_service_that_nova_refuses_to_delete_returns_the_node_to_draining(
     bench.cloud.enable_service(NODE)
 
 
+@pytest.mark.case("C16")
 @condition("ServicesReady", "WaitingForServices")
 def test_nodes_without_a_service_are_counted(bench: benches.Bench, crowd: tuple[str, ...]) -> None:
     name, selector = bench.new_pool(*crowd)
@@ -146,6 +149,9 @@ def test_nodes_without_a_service_are_counted(bench: benches.Bench, crowd: tuple[
     bench.expect(name, "ServicesReady", "True ServicesUp")
 
 
+@pytest.mark.case("C5")
+@pytest.mark.case("C16")
+@pytest.mark.case("C18")
 @condition("ServicesReady", "WaitingForHostMapping")
 @event("HostDiscoveryStarted")
 def test_host_that_is_not_mapped_is_discovered_by_the_job_that_the_message_names(
@@ -186,6 +192,8 @@ def renew_deployment(bench: benches.Bench) -> None:
     own_novas.OwnNova(bench).make_whole()
 
 
+@pytest.mark.case("C17")
+@pytest.mark.case("C32")
 @condition("ServicesReady", "WaitingForHostMapping")
 @event("HostDiscoveryFailed")
 def test_failed_job_is_noted_and_replaced_when_its_time_has_come(bench: benches.Bench, unmapped: str) -> None:
@@ -276,6 +284,7 @@ def test_service_of_a_hung_nova_compute_is_named_once_nova_reports_it_down(bench
     bench.expect(settled, "Ready", "True AllReady")
 
 
+@pytest.mark.case("C12")
 @condition("ServicesReady", "ComputeAPIError")
 def test_cell_that_does_not_answer_fails_the_step_and_moves_no_node(bench: benches.Bench, settled: str) -> None:
     ledger = cluster.ledger(bench.pool(settled))
@@ -290,6 +299,7 @@ def test_cell_that_does_not_answer_fails_the_step_and_moves_no_node(bench: bench
     bench.expect(settled, "ServicesReady", "True ServicesUp")
 
 
+@pytest.mark.case("C13")
 @condition("ServicesReady", "ComputeAPIError")
 def test_zero_servers_are_not_believed_while_a_cell_does_not_answer(bench: benches.Bench, settled: str) -> None:
     bench.label(NODE, dict.fromkeys(bench.pool(settled)["spec"]["nodeSelector"]))
@@ -316,10 +326,76 @@ def test_failed_hypervisor_list_keeps_the_node_pending(
     assert bench.cluster.get("Job", JOB) is None
 
 
+@condition("ServicesReady", "ComputeAPIError")
+@pytest.mark.phase("Releasing")
+def test_failed_hypervisor_list_holds_no_other_node_and_no_earlier_look(
+    bench: benches.Bench, unmapped: str, crowd: tuple[str, ...], interposed: pathlib.Path
+) -> None:
+    selector = bench.pool(unmapped)["spec"]["nodeSelector"]
+    broken = interposer.Reply.of_openstack(500, "no compute answered in time")
+    with bench.interposer.refusing("GET", "/os-hypervisors/detail$", broken):
+        bench.label(crowd[0], selector)
+        bench.run(unmapped, kubeconfig=interposed)
+        assert cluster.phases(bench.pool(unmapped)) == {NODE: "Pending", crowd[0]: "Pending"}
+        bench.cluster.set_labels(crowd[0], dict.fromkeys(selector))
+        said = bench.expect(unmapped, "ServicesReady", "False ComputeAPIError", kubeconfig=interposed)
+        assert cluster.phases(bench.pool(unmapped)) == {NODE: "Pending", crowd[0]: "Releasing"}
+        assert said.look == 10
+        bench.run(unmapped, kubeconfig=interposed)
+        bench.wait_no_pod(unmapped, crowd[0])
+        bench.wait_observed(unmapped)
+        said = bench.expect(unmapped, "ServicesReady", "False ComputeAPIError", kubeconfig=interposed)
+    assert "/os-hypervisors/detail: HTTP 500" in said.message
+    assert cluster.phases(bench.pool(unmapped)) == {NODE: "Pending"}
+
+
+@pytest.mark.case("C15")
 def test_active_node_is_never_checked_again(bench: benches.Bench, settled: str, interposed: pathlib.Path) -> None:
     bench.expect(settled, "ServicesReady", "True ServicesUp", kubeconfig=interposed)
     asked = [one for one in bench.interposer.take_requests() if "/os-hypervisors" in one or "/servers" in one]
     assert asked == []
+
+
+@pytest.mark.case("C3")
+@event("ComputeServiceDeleted")
+def test_provider_that_outlives_its_service_is_left_with_its_allocations(
+    bench: benches.Bench, interposed: pathlib.Path
+) -> None:
+    node = benches.OTHER_NODE
+    name, selector = bench.new_pool(node)
+    bench.settle(name, node)
+    provider = bench.cloud.providers()[node]
+    bench.undo.callback(forget_allocation, bench, provider)
+    project = {"project_id": str(uuid.uuid4()), "user_id": str(uuid.uuid4()), "consumer_type": "SOMEBODY"}
+    wanted = {"allocations": {provider: {"resources": {"VCPU": 1}}}, "consumer_generation": None, **project}
+    bench.cloud._call("placement", "PUT", f"/allocations/{CONSUMER}", wanted, microversion="1.39")
+
+    bench.cluster.set_labels(node, dict.fromkeys(selector))
+    bench.interposer.take_requests()
+    for _ in range(2):
+        bench.run(name, kubeconfig=interposed)
+        bench.wait_observed(name)
+    bench.wait_no_pod(name, node)
+    bench.run(name, kubeconfig=interposed)
+    assert cluster.phases(bench.pool(name)) == {}
+    assert node not in bench.cloud.services()
+    assert [one["type"] for one in bench.events(name, "ComputeServiceDeleted")] == ["Normal"]
+    # Nova says 204 and leaves the provider, which somebody's allocation holds; that is for a person to look at.
+    assert bench.cloud.providers()[node] == provider
+    left = bench.cloud._call("placement", "GET", f"/allocations/{CONSUMER}", microversion="1.39")["allocations"]
+    assert left[provider]["resources"] == {"VCPU": 1}
+    asked = [one for one in bench.interposer.take_requests() if "/allocations" in one or "/resource_providers" in one]
+    assert asked == []
+
+
+CONSUMER = "11111111-2222-4333-8444-555555555555"
+
+
+def forget_allocation(bench: benches.Bench, provider: str) -> None:
+    """Take the allocation away, and a provider that no compute has any more."""
+    bench.cloud._call("placement", "DELETE", f"/allocations/{CONSUMER}", microversion="1.39")
+    if benches.OTHER_NODE not in bench.cloud.services():
+        bench.cloud._call("placement", "DELETE", f"/resource_providers/{provider}", microversion="1.39")
 
 
 @condition("ServicesReady", "PodListError")

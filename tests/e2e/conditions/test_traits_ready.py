@@ -163,6 +163,7 @@ def test_trait_is_created_written_reported_and_deleted_with_its_last_carrier(
         assert [(one["type"], TRAIT in one["message"]) for one in events] == [("Normal", True)], reason
 
 
+@pytest.mark.case("C22")
 def test_trait_that_existed_before_is_not_the_pools_and_stays(
     bench: benches.Bench, settled: str, hypervisors: Hypervisors
 ) -> None:
@@ -216,6 +217,7 @@ def test_deletion_leaves_a_trait_to_another_pool_that_declares_it(
     assert bench.events(name, "TraitDeleted") == []
 
 
+@pytest.mark.case("C22")
 @event("TraitKept")
 def test_trait_that_a_stranger_carries_is_kept(bench: benches.Bench, settled: str, hypervisors: Hypervisors) -> None:
     hypervisors.make(NODE)
@@ -339,6 +341,28 @@ def test_hypervisor_that_is_being_terminated_is_neither_written_nor_waited_for(
     said = bench.expect(settled, "TraitsReady", "True TraitsApplied")
     assert f"left alone, their Hypervisors are being terminated: {NODE}" in said.message
     assert hypervisors.version(NODE) == version
+
+
+@condition("TraitsReady", "HypervisorError")
+@condition("TraitsReady", "TraitsApplied")
+def test_hypervisor_that_is_terminated_after_it_was_read_refuses_the_list_and_is_left_alone_from_then_on(
+    bench: benches.Bench, settled: str, hypervisors: Hypervisors, interposed: pathlib.Path
+) -> None:
+    hypervisors.make(NODE)
+    bench.set_spec(settled, {"traits": [TRAIT]})
+    with bench.interposer.meddling(
+        "PATCH", f"{HYPERVISORS}/{NODE}$", lambda: hypervisors.set_spec(NODE, maintenance="termination")
+    ):
+        said = bench.expect(settled, "TraitsReady", "False HypervisorError", kubeconfig=interposed)
+    assert said.message.startswith(f"{NODE}: PATCH {HYPERVISORS}/{NODE}: HTTP 422: ")
+    assert said.look == 30
+    assert hypervisors.spec(NODE)["customTraits"] == []
+    bench.interposer.take_requests()
+    said = bench.expect(settled, "TraitsReady", "True TraitsApplied", kubeconfig=interposed)
+    assert f"left alone, their Hypervisors are being terminated: {NODE}" in said.message
+    assert [one for one in bench.interposer.take_requests() if one.startswith("PATCH ") and HYPERVISORS in one] == []
+    # What the pool meant to write is on no host, so nothing of it is recorded.
+    assert "traits" not in cluster.ledger(bench.pool(settled))[NODE]
 
 
 @pytest.mark.parametrize("verb", ["get", "patch"])

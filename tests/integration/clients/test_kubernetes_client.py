@@ -42,6 +42,7 @@ def test_a_kind_that_is_not_served_is_an_error(
     assert cluster.serves("Secret") is True
 
 
+@pytest.mark.case("C35")
 def test_apply_creates_changes_and_then_leaves_alone(cluster: kubernetes.Cluster, namespace: str) -> None:
     created = cluster.apply(config_map(namespace, x="1"))
     changed = cluster.apply(config_map(namespace, x="2"))
@@ -53,6 +54,7 @@ def test_apply_creates_changes_and_then_leaves_alone(cluster: kubernetes.Cluster
     assert managers == {"cobaltcore-operator"}
 
 
+@pytest.mark.case("C35")
 def test_apply_takes_back_what_somebody_else_changed(cluster: kubernetes.Cluster, namespace: str) -> None:
     cluster.create(config_map(namespace, x="by hand"))
     cluster.patch("ConfigMap", "a", namespace, {"data": {"x": "by hand", "y": "kept"}})

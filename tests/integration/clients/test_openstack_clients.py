@@ -54,6 +54,7 @@ def test_a_wrong_password_is_keystone_s_error(cluster: kubernetes.Cluster, refer
     assert "not-the-password" not in str(caught.value.as_data())
 
 
+@pytest.mark.case("C24")
 def test_a_revoked_token_is_renewed(cluster: kubernetes.Cluster, reference: dict[str, Any]) -> None:
     own = nova_client.open_nova_from_cluster(cluster, {**reference, "name": f"own-{uuid.uuid4().hex}"})
     own.authenticate()
@@ -122,6 +123,7 @@ def test_a_disabled_service_keeps_its_reason(nova: nova_client.Nova, compute: st
     assert service(nova, compute) == disabled
 
 
+@pytest.mark.case("C4")
 def test_a_service_that_does_not_exist_is_gone(nova: nova_client.Nova) -> None:
     assert nova.delete_service(NO_SUCH_SERVICE) == "gone"
     with pytest.raises(errors.CallError) as caught:
@@ -129,6 +131,7 @@ def test_a_service_that_does_not_exist_is_gone(nova: nova_client.Nova) -> None:
     assert (caught.value.system, caught.value.status) == ("nova", 404)
 
 
+@pytest.mark.case("C16")
 def test_a_host_is_mapped_only_after_its_discovery(
     cluster: kubernetes.Cluster, reference: dict[str, Any], nova: nova_client.Nova, compute: str
 ) -> None:

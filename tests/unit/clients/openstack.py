@@ -53,6 +53,8 @@ class OpenStack:
     tokens: int = 0
     revoked: set[str] = dataclasses.field(default_factory=set)
     catalog: list[dict[str, Any]] | None = None
+    #: When the tokens end, RFC 3339.
+    expires_at: str = "2099-01-01T00:00:00.000000Z"
 
     def __post_init__(self) -> None:
         self.server = answering.Server(self._answer)
@@ -105,7 +107,7 @@ class OpenStack:
                 "project": {"id": "p", **auth["scope"]["project"]},
                 "roles": [{"id": "r", "name": "admin"}],
                 "issued_at": "2026-11-29T19:00:00.000000Z",
-                "expires_at": "2099-01-01T00:00:00.000000Z",
+                "expires_at": self.expires_at,
                 "audit_ids": ["a"],
                 "catalog": self.catalog or [],
             }

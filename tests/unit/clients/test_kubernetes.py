@@ -172,6 +172,7 @@ def test_a_failed_probe_is_not_a_no(api: answering.Server, cluster: kubernetes.C
 # --- writing
 
 
+@pytest.mark.case("C35")
 def test_apply_is_forced_in_the_name_of_the_one_manager(api: answering.Server, cluster: kubernetes.Cluster) -> None:
     api.answer = lambda _request: Reply(body=pool())
     cluster.apply(pool())
@@ -258,6 +259,7 @@ def test_patch_types(api: answering.Server, cluster: kubernetes.Cluster, type_: 
     assert api.requests[0].headers["Content-Type"] == content_type
 
 
+@pytest.mark.case("C33")
 def test_delete_is_in_the_background_and_of_the_object_that_was_seen(
     api: answering.Server, cluster: kubernetes.Cluster
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime as dt
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,6 +37,7 @@ def nova(cloud: openstack.OpenStack, cluster: kubernetes.Cluster) -> nova_client
 # --- compute services
 
 
+@pytest.mark.case("C11")
 def test_services_are_listed_as_nova_spells_them(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
     rows = [openstack.service("Node-1"), openstack.service("node-10", status="disabled", disabled_reason="by hand")]
     cloud.answers[f"GET {SERVICES}"] = Reply(body={"services": rows})
@@ -54,6 +56,7 @@ def test_services_are_asked_for_where_a_silent_cell_shows(cloud: openstack.OpenS
     assert request.headers["OpenStack-API-Version"] == "compute 2.69"
 
 
+@pytest.mark.case("C12")
 @pytest.mark.parametrize(
     "row",
     [
@@ -74,6 +77,7 @@ def test_a_cell_that_does_not_answer_fails_the_whole_list(
     assert caught.value.system == "nova"
 
 
+@pytest.mark.case("C9")
 def test_only_the_binary_itself_counts(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
     rows = [openstack.service("node-1", binary="nova-compute-ironic"), openstack.service("node-2")]
     cloud.answers[f"GET {SERVICES}"] = Reply(body={"services": rows})
@@ -126,6 +130,7 @@ def pages_by_marker(key: str, pages: dict[str, list[dict[str, Any]]]) -> Callabl
     return lambda request: Reply(body={key: pages[request.query.get("marker", "")]})
 
 
+@pytest.mark.case("C9")
 def test_servers_of_every_project_on_that_very_host_are_counted(
     cloud: openstack.OpenStack, nova: nova_client.Nova
 ) -> None:
@@ -163,6 +168,7 @@ def test_mapped_hosts_go_on_past_a_short_page_without_a_link(
     assert nova.mapped_hosts() == {*(f"node-{n}" for n in range(97)), "node-200"}
 
 
+@pytest.mark.case("C15")
 def test_hypervisors_are_asked_for_without_their_counters(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
     cloud.answers[f"GET {HYPERVISORS}"] = Reply(body={"hypervisors": []})
     assert nova.mapped_hosts() == set()
@@ -227,6 +233,7 @@ def test_an_aggregate_that_somebody_else_created_is_an_error_409(
     assert caught.value.status == 409
 
 
+@pytest.mark.case("C21")
 def test_metadata_is_set_key_by_key(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
     marker = {"c5c3.io:nova": "openstack/nova"}
     cloud.answers[f"POST {AGGREGATES}/3/action"] = Reply(body={"aggregate": {"id": 3, "metadata": marker}})
@@ -257,6 +264,7 @@ def test_an_aggregate_with_hosts_is_not_deleted(cloud: openstack.OpenStack, nova
 # --- the token
 
 
+@pytest.mark.case("C25")
 def test_one_token_serves_every_call(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
     cloud.answers[f"GET {SERVICES}"] = Reply(body={"services": []})
     cloud.answers[f"GET {AGGREGATES}"] = Reply(body={"aggregates": []})
@@ -278,6 +286,7 @@ def test_the_token_is_of_the_service_user_in_its_project(cloud: openstack.OpenSt
     }
 
 
+@pytest.mark.case("C24")
 def test_a_refused_token_is_renewed_once(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
     cloud.answers[f"GET {SERVICES}"] = Reply(body={"services": []})
     nova.authenticate()
@@ -286,6 +295,20 @@ def test_a_refused_token_is_renewed_once(cloud: openstack.OpenStack, nova: nova_
     assert cloud.tokens == 2
 
 
+@pytest.mark.case("C24")
+def test_a_token_that_is_about_to_end_is_renewed_before_it_is_used(
+    cloud: openstack.OpenStack, nova: nova_client.Nova
+) -> None:
+    cloud.answers[f"GET {SERVICES}"] = Reply(body={"services": []})
+    cloud.expires_at = (dt.datetime.now(dt.UTC) + dt.timedelta(seconds=60)).isoformat()
+    nova.authenticate()
+    cloud.expires_at = "2099-01-01T00:00:00.000000Z"
+    nova.list_services()
+    nova.list_services()
+    assert cloud.tokens == 2
+
+
+@pytest.mark.case("C24")
 def test_a_token_that_is_refused_again_is_an_error(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
     cloud.answers[f"GET {SERVICES}"] = Reply(status=401, body={"error": {"message": "Unauthorized"}})
     with pytest.raises(errors.CallError) as caught:
@@ -334,6 +357,7 @@ def test_a_nova_that_is_not_there_is_named_without_the_query(
 # --- the session
 
 
+@pytest.mark.case("C25")
 def test_a_process_has_one_session_per_nova_and_password(
     cloud: openstack.OpenStack, cluster: kubernetes.Cluster
 ) -> None:

@@ -28,6 +28,7 @@ def nova(cloud: openstack.OpenStack, cluster: kubernetes.Cluster) -> nova_client
     return nova_client.open_nova(cluster, cloud.nova(), openstack.PASSWORD)
 
 
+@pytest.mark.case("C22")
 @pytest.mark.parametrize(("status", "created"), [(201, True), (204, False)])
 def test_only_a_201_says_that_the_trait_is_ours(
     cloud: openstack.OpenStack,
@@ -40,6 +41,7 @@ def test_only_a_201_says_that_the_trait_is_ours(
     assert cloud.asked(TRAIT)[0].headers["OpenStack-API-Version"] == "placement 1.6"
 
 
+@pytest.mark.case("C22")
 @pytest.mark.parametrize(("status", "outcome"), [(204, "deleted"), (404, "gone"), (409, "in_use")])
 def test_a_deleted_trait(cloud: openstack.OpenStack, nova: nova_client.Nova, status: int, outcome: str) -> None:
     cloud.answers[f"DELETE {TRAIT}"] = Reply(status=status, body={"errors": [{"detail": "x"}]})
@@ -62,6 +64,7 @@ def test_the_address_may_have_a_path(cloud: openstack.OpenStack, nova: nova_clie
     assert nova.placement(None, f"{cloud.server.url}/placement/").create_trait("CUSTOM_GPU")
 
 
+@pytest.mark.case("C25")
 @pytest.mark.parametrize("region", [openstack.REGION, "", None])
 def test_without_an_override_the_catalog_s_internal_address_of_the_region_counts(
     cloud: openstack.OpenStack, nova: nova_client.Nova, region: str | None
@@ -81,6 +84,7 @@ def test_an_override_needs_no_catalog(cloud: openstack.OpenStack, nova: nova_cli
     assert nova.placement("nowhere", cloud.server.url).create_trait("CUSTOM_GPU")
 
 
+@pytest.mark.case("C25")
 @pytest.mark.parametrize(
     "catalog",
     [

@@ -87,6 +87,7 @@ def test_aggregate_with_the_mark_of_another_nova_is_not_deleted() -> None:
     assert deleted(TENANT, aggregate("az1", metadata={"c5c3.io:nova": "openstack/other"})) == []
 
 
+@pytest.mark.case("C21")
 def test_aggregate_with_a_host_is_not_deleted() -> None:
     assert deleted(TENANT, aggregate("az1", hosts=("node-9",), metadata=MARK)) == []
 
@@ -143,7 +144,7 @@ def test_kept_aggregate_is_told_by_the_keys_that_keep_it() -> None:
 
 
 def judged(ledger: tuple[objects.Data, ...], *listed: objects.Data) -> objects.Data:
-    outcome = aggregates.judge(ledger, listed, plan(*listed, ledger=ledger))
+    outcome = aggregates.judge(ledger, aggregates.outside_zone(ledger, listed), plan(*listed, ledger=ledger))
     assert outcome["goes_on"]
     condition: objects.Data = outcome["condition"]
     return condition
@@ -196,6 +197,49 @@ def test_node_without_a_zone_comes_before_everything_else() -> None:
     condition = judged(ledger, TENANT, aggregate("az1", "other"))
     assert (condition["status"], condition["reason"]) == ("False", "NodesWithoutZone")
     assert condition["message"].endswith(": n1")
+
+
+def settled(before: objects.Data, after: objects.Data, *listed: objects.Data) -> objects.Data:
+    """The condition for a node that was ``before`` when the aggregates were read, and ``after`` at the pass's end."""
+    outside = aggregates.outside_zone([before], listed)
+    outcome = aggregates.judge([before], outside, plan(*listed, ledger=(before,)))
+    condition: objects.Data = aggregates.settle(outcome, [after], outside)["condition"]
+    return condition
+
+
+def test_node_that_turns_active_outside_its_zone_is_named_by_the_same_pass() -> None:
+    condition = settled(objects.entry("Pending", zone="az1"), IN_AZ1, TENANT, aggregate("az1"))
+    assert condition["reason"] == "NodesOutsideZoneAggregate"
+    assert condition["message"].endswith("node-1 (az1)")
+
+
+def test_node_that_turns_active_within_its_zone_changes_nothing() -> None:
+    condition = settled(objects.entry("Pending", zone="az1"), IN_AZ1, TENANT, aggregate("az1", hosts=("node-1",)))
+    assert condition["reason"] == "AggregatesEnsured"
+
+
+def test_node_that_lost_its_service_is_not_outside_its_zone() -> None:
+    condition = settled(IN_AZ1, objects.entry("Pending", zone="az1"), TENANT, aggregate("az1"))
+    assert condition["reason"] == "AggregatesEnsured"
+
+
+def test_node_that_turns_active_hides_no_mismatch() -> None:
+    condition = settled(objects.entry("Pending", zone="az1"), IN_AZ1, TENANT, aggregate("az1", "az2"))
+    assert condition["reason"] == "AggregateZoneMismatch"
+
+
+def test_twenty_zones_are_named_and_the_rest_counted() -> None:
+    ledger = tuple(objects.entry("Pending", f"n{number:02}", zone=f"az{number:02}") for number in range(23))
+    listed = [TENANT, *(aggregate(entry["zone"]) for entry in ledger)]
+    assert judged(ledger, *listed)["message"].endswith(", az19 and 3 more")
+
+
+def test_twenty_mismatches_are_named_and_the_rest_counted() -> None:
+    ledger = tuple(objects.entry("Pending", f"n{number:02}", zone=f"az{number:02}") for number in range(23))
+    listed = [TENANT, *(aggregate(entry["zone"], "other") for entry in ledger)]
+    assert judged(ledger, *listed)["message"].endswith(
+        "; aggregate az19 has availability zone other, not az19 and 3 more"
+    )
 
 
 @pytest.mark.parametrize("phase", ["Draining", "Releasing", "Conflict"])

@@ -6,10 +6,12 @@ The table is written down a second time on purpose: a slip of the pen has to be 
 
 from __future__ import annotations
 
+import pathlib
 import re
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions
 from unit.rules import objects
 
@@ -74,6 +76,7 @@ VPAReady False VPAError
 ExtraConfigHealthy True NoOwnedKeysOverridden
 ExtraConfigHealthy False OwnedKeysOverridden
 """
+CRD = pathlib.Path(__file__).resolve().parents[3] / "crds" / "nova.openstack.c5c3.io_novacomputes.yaml"
 ROWS = [tuple(line.split()) for line in TABLE.split("\n") if line]
 #: "Not a wait": what the specification, or the meaning of the step, lets the later steps run on.
 RUN_ON = {
@@ -82,6 +85,8 @@ RUN_ON = {
     ("DaemonSetReady", "DaemonSetProgressing"),
     ("AggregatesReady", "NodesWithoutZone"),
     ("AggregatesReady", "AggregateZoneMismatch"),
+    # The guide to draining a node has its reader look at ServicesReady for a Nova that does not answer.
+    ("AggregatesReady", "ComputeAPIError"),
 }
 STOPPING_STEPS = {"NovaReady", "NodesReady", "ConfigReady", "DaemonSetReady", "AggregatesReady"}
 
@@ -319,3 +324,17 @@ def test_message_names_twenty_and_counts_the_rest(count: int, said: str) -> None
     text = conditions.name_some([f"n{number}" for number in range(count)])
     assert said in text
     assert ("more" in text) == (count > 20)
+
+
+def test_message_names_twenty_failed_calls_once_each_and_counts_the_rest() -> None:
+    errors = [{"call": f"PUT /os-services/{number % 23}", "status": 403} for number in range(46)]
+    text = conditions.describe_some(errors)
+    assert text.startswith("PUT /os-services/0: HTTP 403; PUT /os-services/1: HTTP 403; ")
+    assert text.endswith("; PUT /os-services/19: HTTP 403 and 3 more")
+
+
+def test_message_is_cut_where_the_api_server_would_refuse_the_status() -> None:
+    crd = yaml.safe_load(CRD.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    admitted = crd["properties"]["status"]["properties"]["conditions"]["items"]["properties"]["message"]["maxLength"]
+    message = conditions.outcome("TraitsReady", "HypervisorTraitsFailed", "ä" * 40_000)["condition"]["message"]
+    assert message == "ä" * admitted

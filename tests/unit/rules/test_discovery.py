@@ -62,6 +62,7 @@ def test_job_is_created_when_there_is_none() -> None:
     assert discovery.decide(None, now=NOW) is discovery.Step.CREATE
 
 
+@pytest.mark.case("C17")
 def test_running_job_is_left_alone() -> None:
     assert discovery.decide(job(), now=NOW) is discovery.Step.LEAVE
 
@@ -81,6 +82,7 @@ def test_scale_shortens_the_wait() -> None:
     assert discovery.decide(ended, now=NOW, scale=0.1) is discovery.Step.REPLACE
 
 
+@pytest.mark.case("C32")
 def test_job_that_is_on_its_way_out_is_left_to_go() -> None:
     leaving = job("Complete", deletionTimestamp="2026-01-01T00:09:59Z")
     assert discovery.decide(leaving, now=NOW) is discovery.Step.LEAVE

@@ -66,6 +66,7 @@ def test_active_node_falls_back_to_pending_when_its_service_disappears() -> None
     assert phase_after(objects.entry("Active", serviceID="id-node-1")) == "Pending"
 
 
+@pytest.mark.case("C15")
 def test_only_pending_nodes_with_a_service_make_the_hypervisor_list_read() -> None:
     ledger = [
         objects.entry("Pending", "n1"),
@@ -249,12 +250,14 @@ def test_service_is_not_deleted(missing: dict[str, Any]) -> None:
     assert deletable(**missing) == []
 
 
+@pytest.mark.case("C4")
 @pytest.mark.parametrize("outcome", [drain.DELETED, drain.GONE])
 def test_node_whose_service_is_gone_is_dropped(outcome: str) -> None:
     answers = {"services": objects.service(), "counts": {"node-1": 0}, "pods": NO_POD}
     assert after(objects.entry("Releasing"), **answers, deletions={"node-1": outcome}) is None
 
 
+@pytest.mark.case("C1")
 def test_refused_delete_returns_the_node_to_draining() -> None:
     answers = {"services": objects.service(), "counts": {"node-1": 0}, "pods": NO_POD}
     assert phase_after(objects.entry("Releasing"), **answers, deletions={"node-1": drain.REFUSED}) == "Draining"
@@ -281,6 +284,7 @@ def test_node_that_was_to_be_handed_over_is_disabled_when_it_has_to_drain_after_
     assert drain.services_to_disable([moved], objects.service()) != []
 
 
+@pytest.mark.case("C4")
 def test_failed_delete_is_tried_again() -> None:
     answers = {"services": objects.service(), "counts": {"node-1": 0}, "pods": NO_POD}
     assert phase_after(objects.entry("Releasing"), **answers, deletions={}) == "Releasing"

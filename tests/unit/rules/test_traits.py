@@ -63,6 +63,7 @@ def test_entry_of_another_node_changes_nothing() -> None:
     assert traits.desired({"traits": [B], "hostTraits": [host("node-10", A)]}, "node-1") == [B]
 
 
+@pytest.mark.case("C23")
 def test_list_is_deduplicated_and_in_byte_order() -> None:
     spec = {"traits": ["CUSTOM_b", "CUSTOM__", "CUSTOM_B"], "hostTraits": [host("node-1", "CUSTOM_B", "CUSTOM_0")]}
     assert traits.desired(spec, "node-1") == ["CUSTOM_0", "CUSTOM_B", "CUSTOM__", "CUSTOM_b"]
@@ -132,6 +133,7 @@ def test_only_traits_that_no_node_reports_are_created() -> None:
     assert traits.to_create(pool, {"node-1": state(A, B), "node-2": state(reported=(B,))}) == [A]
 
 
+@pytest.mark.case("C23")
 def test_only_lists_that_differ_are_written() -> None:
     pool = objects.novacompute(traits=[A])
     assert traits.to_write(pool, {"node-1": state(A), "node-2": state()}) == {"node-2": [A]}
@@ -231,6 +233,7 @@ def test_list_that_is_not_reported_yet_waits_and_stays_ready() -> None:
     assert "node-1" in message
 
 
+@pytest.mark.case("C23")
 def test_old_failure_beside_an_applied_list_is_no_failure() -> None:
     hypervisors = {"node-1": state(A, failure="Failed to update traits in placement")}
     assert judged(objects.novacompute(traits=[A]), hypervisors)[1] == "TraitsApplied"

@@ -216,6 +216,7 @@ def test_pool_whose_daemon_set_was_removed_is_ready() -> None:
     assert workload.judge(None)["condition"]["reason"] == "DaemonSetReady"
 
 
+@pytest.mark.case("C30")
 @pytest.mark.parametrize("unfinished", UNFINISHED.values(), ids=UNFINISHED)
 def test_unfinished_rollout_is_progressing_and_no_wait(unfinished: objects.Data) -> None:
     outcome = workload.judge(unfinished)
@@ -256,6 +257,7 @@ def _pod(name: str, node: str | None, pool: str = "pool-a", **metadata: Any) -> 
     return {"metadata": {"name": name, "labels": labels, **metadata}, "spec": {"nodeName": node} if node else {}}
 
 
+@pytest.mark.case("C8")
 def test_pod_counts_while_its_object_exists_and_one_without_a_node_never() -> None:
     pods = [_pod("p1", "n1"), _pod("p2", "n2", deletionTimestamp="2026-01-01T00:00:00Z"), _pod("p3", None)]
     assert workload.pods_by_node(pods, objects.novacompute()) == {"n1": "p1", "n2": "p2"}

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible_collections.c5c3.nova.plugins.module_utils import packing
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
+    aggregates,
     compute_config,
     conditions,
     drain,
@@ -53,8 +54,7 @@ def traits_outcome(  # noqa: PLR0917 - a filter takes its arguments by position
 ) -> dict[str, Any]:
     """The outcome of the traits; ``read`` is what hypervisor_info returned, or empty when nothing was to be done."""
     if errors:
-        described = "; ".join(dict.fromkeys(conditions.describe(error) for error in errors))
-        return conditions.failure(conditions.TRAITS, described, errors[0])
+        return conditions.failure(conditions.TRAITS, conditions.describe_some(errors), errors[0])
     if not read.get("served", True):
         return traits.not_installed()
     return traits.judge(
@@ -92,6 +92,7 @@ class FilterModule:
             "extra_config_outcome": compute_config.judge_extra_config,
             "affinity_terms": packing.unpacking(workload.affinity_terms),
             "daemon_set_values": daemon_set_values,
+            "aggregates_settled": packing.unpacking(aggregates.settle),
             "nodes_in_phase": packing.unpacking(phases.held),
             "nodes_to_count": packing.unpacking(drain.nodes_to_count),
             "nodes_to_map": packing.unpacking(drain.nodes_to_map),

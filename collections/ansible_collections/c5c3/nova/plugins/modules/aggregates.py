@@ -57,6 +57,11 @@ deleted:
   returned: success
   type: list
   elements: str
+outside:
+  description: The Pending and Active nodes in no aggregate of their zone.
+  returned: success
+  type: list
+  elements: str
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
@@ -84,20 +89,27 @@ def run(task: entry.Task) -> dict[str, Any]:
     pool, ledger, cluster = task.params["pool"], task.params["ledger"], task.cluster()
     nova = nova_client.open_nova_from_cluster(cluster, task.params["nova"])
     listed = nova.list_aggregates()
+    outside = rules.outside_zone(ledger, listed)
     plan = rules.plan(pool, ledger, task.params["siblings"], listed)
     marker = rules.marker(task.params["nova"]["namespace"], task.params["nova"]["name"])
     names = {"created": [name for name, _ in plan.create], "deleted": [item["name"] for item in plan.delete]}
     changed = any(names.values())
-    diff = _differences(plan, marker)
+    result = {
+        "changed": changed,
+        **names,
+        "outside": outside,
+        "outcome": rules.judge(ledger, outside, plan),
+        "diff": _differences(plan, marker),
+    }
     if task.check_mode:
-        return {"changed": changed, **names, "outcome": rules.judge(ledger, listed, plan), "diff": diff}
+        return result
     for name, zone in plan.create:
         try:
             aggregate = nova.create_aggregate(name, zone)
         except errors.CallError as error:
             if error.status != 409:
                 raise
-            return {"changed": True, **names, "outcome": rules.concurrent_creator(name)}
+            return {**result, "changed": True, "outcome": rules.concurrent_creator(name)}
         _mark(nova, aggregate, marker)
         cluster.record_event(pool, "Normal", "AggregateCreated", f"Created the aggregate {name}")
     for unneeded in plan.delete:
@@ -112,7 +124,7 @@ def run(task: entry.Task) -> dict[str, Any]:
             f"Kept the aggregate {kept['name']} for its metadata: {keys}",
             once=True,
         )
-    return {"changed": changed, **names, "outcome": rules.judge(ledger, listed, plan), "diff": diff}
+    return result
 
 
 def _differences(plan: rules.Plan, marker: str) -> list[dict[str, Any]]:

@@ -100,12 +100,11 @@ def _mismatch(name: str, zone: str | None, aggregate: Aggregate) -> str:
     return f"aggregate {name} has availability zone {aggregate['availability_zone'] or 'none'}, not {zone or 'none'}"
 
 
-def judge(ledger: Sequence[Mapping[str, Any]], aggregates: Sequence[Aggregate], decided: Plan) -> dict[str, Any]:
-    """The AggregatesReady outcome once the plan was carried out; ``aggregates`` are as listed before it."""
+def judge(ledger: Sequence[Mapping[str, Any]], outside: Sequence[str], decided: Plan) -> dict[str, Any]:
+    """The AggregatesReady outcome once the plan was carried out; ``outside`` is :func:`outside_zone`."""
     zoneless = [
         entry["name"] for entry in ledger if entry["phase"] in vocabulary.SELECTED_PHASES and not entry.get("zone")
     ]
-    outside = outside_zone(ledger, aggregates)
     if zoneless:
         return conditions.outcome(
             conditions.AGGREGATES,
@@ -114,23 +113,35 @@ def judge(ledger: Sequence[Mapping[str, Any]], aggregates: Sequence[Aggregate], 
         )
     if decided.mismatched:
         return conditions.outcome(
-            conditions.AGGREGATES, "AggregateZoneMismatch", f"Not usable: {'; '.join(decided.mismatched)}"
-        )
-    if outside:
-        return conditions.outcome(
             conditions.AGGREGATES,
-            "NodesOutsideZoneAggregate",
-            f"Nodes in no aggregate of their zone: {conditions.name_some(outside)}",
+            "AggregateZoneMismatch",
+            f"Not usable: {conditions.name_some(decided.mismatched, separator='; ')}",
+        )
+    return _in_place(ledger, outside)
+
+
+def settle(outcome: dict[str, Any], ledger: Sequence[Mapping[str, Any]], outside: Sequence[str]) -> dict[str, Any]:
+    """The outcome by the ledger that Nova's services settled: the step judged the nodes before they turned Active."""
+    in_place = conditions.reason(conditions.AGGREGATES, outcome["condition"]["reason"]).flow is conditions.Flow.READY
+    return _in_place(ledger, outside) if in_place else outcome
+
+
+def _in_place(ledger: Sequence[Mapping[str, Any]], outside: Sequence[str]) -> dict[str, Any]:
+    active = [entry for entry in ledger if entry["phase"] == vocabulary.ACTIVE and entry["name"] in outside]
+    if active:
+        named = conditions.name_some([f"{entry['name']} ({entry['zone']})" for entry in active])
+        return conditions.outcome(
+            conditions.AGGREGATES, "NodesOutsideZoneAggregate", f"Nodes in no aggregate of their zone: {named}"
         )
     return conditions.outcome(
         conditions.AGGREGATES,
         "AggregatesEnsured",
-        f"Aggregates in place for zones: {', '.join(zones(ledger)) or 'none'}",
+        f"Aggregates in place for zones: {conditions.name_some(zones(ledger)) or 'none'}",
     )
 
 
 def outside_zone(ledger: Sequence[Mapping[str, Any]], aggregates: Sequence[Aggregate]) -> list[str]:
-    """The Active nodes in no aggregate that carries their zone, as "node (zone)"; any aggregate of the zone counts."""
+    """The Pending and Active nodes in no aggregate that carries their zone; any aggregate of the zone counts."""
     members = {
         (host, aggregate["availability_zone"])
         for aggregate in aggregates
@@ -138,9 +149,11 @@ def outside_zone(ledger: Sequence[Mapping[str, Any]], aggregates: Sequence[Aggre
         for host in aggregate["hosts"]
     }
     return [
-        f"{entry['name']} ({entry['zone']})"
+        entry["name"]
         for entry in ledger
-        if entry["phase"] == vocabulary.ACTIVE and entry.get("zone") and (entry["name"], entry["zone"]) not in members
+        if entry["phase"] in vocabulary.SELECTED_PHASES
+        and entry.get("zone")
+        and (entry["name"], entry["zone"]) not in members
     ]
 
 

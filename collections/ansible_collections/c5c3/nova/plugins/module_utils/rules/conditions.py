@@ -246,7 +246,8 @@ REASONS: Final = (
     _row(
         AGGREGATES,
         "ComputeAPIError",
-        Flow.STOPS,
+        # Whoever follows a drain looks at ServicesReady, which says by itself what Nova does not answer.
+        Flow.CONTINUES,
         "A Keystone or Nova call failed.",
         "The message names the call and the HTTP status.",
         look=_FAILURE,
@@ -440,6 +441,9 @@ REASONS: Final = (
     ),
 )
 
+#: What the schema admits: the API server would refuse the whole status for one character more.
+_MESSAGE_CHARACTERS: Final = 32768
+
 _BY_NAME: Final = {(row.type, row.reason): row for row in REASONS}
 
 
@@ -454,8 +458,9 @@ def outcome(condition: str, name: str, message: str, *, look: float | None = Non
     ``look`` adds a wake-up of the step's own; the earlier of it and the table's wins.
     """
     row = reason(condition, name)
+    admitted = message[:_MESSAGE_CHARACTERS]
     return {
-        "condition": {"type": condition, "status": row.status, "reason": name, "message": message},
+        "condition": {"type": condition, "status": row.status, "reason": name, "message": admitted},
         "goes_on": row.flow is not Flow.STOPS,
         "look": earliest([row.look, look]),
     }
@@ -521,6 +526,11 @@ def describe(error: Mapping[str, Any]) -> str:
     return ": ".join([part for part in [*parts, error.get("detail")] if part])
 
 
+def describe_some(errors: Iterable[Mapping[str, Any]]) -> str:
+    """Failed calls for a message, each said once: the first 20, and how many more there are."""
+    return name_some(list(dict.fromkeys(describe(error) for error in errors)), separator="; ")
+
+
 def merge(
     old: Sequence[Mapping[str, Any]], outcomes: Sequence[Mapping[str, Any]], *, generation: int, now: str
 ) -> list[dict[str, Any]]:
@@ -557,8 +567,8 @@ def _ready(conditions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return outcome(READY, "NotAllReady", "One or more sub-conditions are not ready")["condition"]  # type: ignore[no-any-return]
 
 
-def name_some(names: Sequence[str]) -> str:
+def name_some(names: Sequence[str], *, separator: str = ", ") -> str:
     """Names for a message: the first 20, and how many more there are."""
-    named = ", ".join(names[: vocabulary.NAMED_AT_MOST])
+    named = separator.join(names[: vocabulary.NAMED_AT_MOST])
     rest = len(names) - vocabulary.NAMED_AT_MOST
     return f"{named} and {rest} more" if rest > 0 else named

@@ -182,9 +182,7 @@ def judge(
     """
     wake = look(before, ledger)
     if errors:
-        failed = conditions.failure(
-            conditions.SERVICES, "; ".join(dict.fromkeys(conditions.describe(error) for error in errors)), errors[0]
-        )
+        failed = conditions.failure(conditions.SERVICES, conditions.describe_some(errors), errors[0])
         return {**failed, "look": conditions.earliest([failed["look"], wake])}
     selected = [entry for entry in ledger if entry["phase"] in vocabulary.SELECTED_PHASES]
     unregistered = [entry["name"] for entry in selected if "serviceID" not in entry]
