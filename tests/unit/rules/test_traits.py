@@ -156,6 +156,11 @@ def test_node_that_carries_nothing_any_more_loses_its_record() -> None:
     assert traits.next_ledger(objects.novacompute(), [active(traits=[A])], {"node-1": state()}) == [active()]
 
 
+def test_node_records_the_list_that_is_to_be_replaced_until_it_is() -> None:
+    listed = {**state(), "custom_traits": [A, "HW_CPU_X86_SSE"]}
+    assert traits.next_ledger(objects.novacompute(), [active(traits=[A])], {"node-1": listed}) == [active(traits=[A])]
+
+
 def test_node_whose_hypervisor_was_not_read_keeps_its_record() -> None:
     assert traits.next_ledger(objects.novacompute(), [active(traits=[A])], {}) == [active(traits=[A])]
 

@@ -106,7 +106,8 @@ def next_ledger(
 ) -> list[dict[str, Any]]:
     """The ledger with what each managed node carries or is about to: what no pool may delete from Placement.
 
-    Written ahead of the lists. A node whose Hypervisor was not read keeps its record.
+    Written ahead of the lists: until the new list is in the Hypervisor, the operator may still apply the one there, and
+    a node without a record would not be looked at again. A node whose Hypervisor was not read keeps its record.
     """
     settled = []
     for entry in ledger:
@@ -114,10 +115,9 @@ def next_ledger(
         if state is None:
             settled.append(dict(entry))
             continue
-        written = (
-            state["custom_traits"] if state["maintenance"] == _TERMINATION else desired(pool["spec"], entry["name"])
-        )
-        carried = _in_byte_order([*state["reported"], *written])
+        listed = [trait for trait in state["custom_traits"] if trait.startswith(_CUSTOM)]
+        about_to = [] if state["maintenance"] == _TERMINATION else desired(pool["spec"], entry["name"])
+        carried = _in_byte_order([*state["reported"], *listed, *about_to])
         moved = {key: value for key, value in entry.items() if key != "traits"}
         settled.append({**moved, "traits": carried} if carried else moved)
     return settled
