@@ -72,9 +72,10 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         del stats
-        for host in sorted(self._seen):
-            for line in self._screen(host, self._seen[host]):
-                self._display.display(line)
+        for host, seen in sorted(self._seen.items()):
+            if any(seen.values()):
+                for line in self._screen(host, seen):
+                    self._display.display(line)
 
     def _of(self, result: Any) -> dict[str, Any]:
         fresh: dict[str, Any] = {"pool": None, "events": None, "explained": None, "changed": [], "failed": []}
