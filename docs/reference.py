@@ -131,16 +131,28 @@ def modules() -> str:
     parts = [
         HEAD.format(
             title="Modules and plug-ins",
-            about="Of the collection `c5c3.nova`; `ansible-doc c5c3.nova.<module>` prints the same with examples.",
+            about="Of the collection `c5c3.nova`; `ansible-doc c5c3.nova.<module>` prints the same with examples."
+            " Those that talk to a cluster also take `kubeconfig` and `context`.",
         )
     ]
     for path in sorted((PLUGINS / "modules").glob("*.py")):
         documents = _documents(path)
         documentation, returned = documents["DOCUMENTATION"], documents.get("RETURN") or {}
         parts.append(f"## {path.stem}\n\n{_prose(documentation['description'])}\n")
-        parts.append(table(("option", "type", "default", ""), _options(documentation.get("options") or {})))
+        parts.append(table(("option", "type", "default", ""), _options(_with_shared(documentation))))
         parts.append(table(("returns", "type", ""), _returns(returned)))
     return "\n".join(part for part in parts if part)
+
+
+def _with_shared(documentation: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a module, with those that it shares with others; how it finds its cluster goes without saying."""
+    named = documentation.get("extends_documentation_fragment") or []
+    options: dict[str, Any] = {}
+    for name in [named] if isinstance(named, str) else named:
+        if name != "c5c3.nova.cluster":
+            text = (PLUGINS / "doc_fragments" / f"{name.rpartition('.')[2]}.py").read_text(encoding="utf-8")
+            options |= yaml.safe_load(text.split('"""')[-2])["options"]
+    return options | dict(documentation.get("options") or {})
 
 
 def roles() -> str:

@@ -67,9 +67,9 @@ def traits_outcome(  # noqa: PLR0917 - a filter takes its arguments by position
     )
 
 
-def traits_ledger(*arguments: Any) -> str:
+def traits_ledger(pool: Any, ledger: Any, hypervisors: Any) -> str:
     """The ledger with what each managed node carries, as text."""
-    return packing.pack(packing.unpacking(traits.next_ledger)(*arguments))
+    return packing.pack(packing.unpacking(traits.next_ledger)(pool, ledger, hypervisors))
 
 
 def node_names(ledger: list[dict[str, Any]]) -> list[str]:

@@ -34,6 +34,17 @@ CLUSTER_ARGUMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
 TARGET_ARGUMENT: Final[Mapping[str, Mapping[str, Any]]] = {"target": {"type": "dict", "required": True}}
 """Where the children of a pool go. Documented by the fragment `c5c3.nova.target`."""
 
+POOL_ARGUMENT: Final[Mapping[str, Mapping[str, Any]]] = {"pool": {"type": "dict", "required": True}}
+"""The pool that a module is about. Documented by the fragment `c5c3.nova.pool`."""
+
+NOVA_ARGUMENT: Final[Mapping[str, Mapping[str, Any]]] = {"nova": {"type": "dict", "required": True}}
+"""The Nova that a module talks to. Documented by the fragment `c5c3.nova.nova`."""
+
+LEDGER_ARGUMENT: Final[Mapping[str, Mapping[str, Any]]] = {
+    "ledger": {"type": "list", "elements": "dict", "required": True}
+}
+"""The ledger that a module works on. Documented by the fragment `c5c3.nova.ledger`."""
+
 TRACEBACK_VERBOSITY: Final = 3
 
 

@@ -16,16 +16,8 @@ description:
   - Creates and marks the aggregates that the pool needs, and deletes marked ones that no pool of the Nova
     needs any more.
   - Adds no host to an aggregate and removes none.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool, c5c3.nova.nova]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
-  nova:
-    description: The resolved Nova.
-    type: dict
-    required: true
   ledger:
     description: The entries of the pool's ledger.
     type: raw
@@ -78,8 +70,8 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import vocabulary
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
-    "pool": {"type": "dict", "required": True},
-    "nova": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
+    **entry.NOVA_ARGUMENT,
     "ledger": {"type": "raw", "required": True},
     "siblings": {"type": "raw", "required": True},
 }

@@ -17,16 +17,8 @@ description:
     other pool takes over.
   - Nova takes the host mapping, the resource providers and the aggregate memberships along.
   - A call that fails is returned in RV(errors), so that the other nodes go on.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool, c5c3.nova.nova]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
-  nova:
-    description: The resolved Nova.
-    type: dict
-    required: true
   ledger:
     description: The entries of the pool's ledger.
     type: raw
@@ -83,8 +75,8 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import drain
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
-    "pool": {"type": "dict", "required": True},
-    "nova": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
+    **entry.NOVA_ARGUMENT,
     "ledger": {"type": "raw", "required": True},
     "services": {"type": "raw", "required": True},
     "counts": {"type": "dict", "required": True},

@@ -16,16 +16,8 @@ description:
   - Disables each service once, with a reason that names the pool, and leaves alone what is disabled already.
   - Enables nothing, ever.
   - A call that fails is returned in RV(errors), so that the other nodes go on.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool, c5c3.nova.nova]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
-  nova:
-    description: The resolved Nova.
-    type: dict
-    required: true
   ledger:
     description: The entries of the pool's ledger.
     type: raw
@@ -67,8 +59,8 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import drain, voca
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
-    "pool": {"type": "dict", "required": True},
-    "nova": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
+    **entry.NOVA_ARGUMENT,
     "ledger": {"type": "raw", "required": True},
     "services": {"type": "raw", "required": True},
 }

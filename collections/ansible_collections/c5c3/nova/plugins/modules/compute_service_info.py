@@ -14,12 +14,8 @@ version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
   - Lists the compute services of all cells, and fails when a cell did not answer.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.nova]
 options:
-  nova:
-    description: The resolved Nova.
-    type: dict
-    required: true
   hosts:
     description: The hosts to return. A host that is not registered is absent from the answer.
     type: list
@@ -49,7 +45,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as n
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
-    "nova": {"type": "dict", "required": True},
+    **entry.NOVA_ARGUMENT,
     "hosts": {"type": "list", "elements": "str", "required": True},
 }
 

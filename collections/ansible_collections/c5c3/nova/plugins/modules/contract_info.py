@@ -15,12 +15,8 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Reads the compute contract Secret in the pool's namespace on the pool's cluster.
   - Returns a digest of its pairs and no part of them.
-extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target, c5c3.nova.pool]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
   name:
     description: The name of the compute contract Secret.
     type: str
@@ -56,7 +52,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_con
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.TARGET_ARGUMENT,
-    "pool": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
     "name": {"type": "str", "required": True},
 }
 

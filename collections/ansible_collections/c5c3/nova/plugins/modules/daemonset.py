@@ -14,12 +14,8 @@ version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
   - Applies the DaemonSet server-side where it differs, or deletes it when no pod is left to run.
-extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target, c5c3.nova.pool]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
   definition:
     description:
       - The DaemonSet as it shall be, as YAML. Without it the DaemonSet is deleted.
@@ -66,7 +62,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import drift, owne
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.TARGET_ARGUMENT,
-    "pool": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
     "definition": {"type": "str"},
 }
 

@@ -16,12 +16,8 @@ description:
   - Reads, for each node, its servers and their migrations, its compute service, its pod, its Node and, where the
     cluster serves them, its Hypervisor and Eviction, and says what holds it and what to do.
   - A call that fails is a finding like the others. Writes nothing.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
   nova:
     description: The resolved Nova, from M(c5c3.nova.nova_info). An empty one leaves out what only Nova knows.
     type: dict
@@ -86,7 +82,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import report, stu
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
-    "pool": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
     "nova": {"type": "dict", "required": True},
     "target": {"type": "dict"},
     "nodes": {"type": "list", "elements": "str"},

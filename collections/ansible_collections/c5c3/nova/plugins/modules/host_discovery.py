@@ -17,14 +17,10 @@ description:
     one removes itself five minutes after its end.
   - Every pool of the Nova shares the Job. One of its name that does not belong to the Nova is left alone, and an error.
   - A call that fails is returned in RV(errors), because the other nodes of the pool go on.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.nova]
 options:
   pool:
     description: The whole NovaCompute object, which the events are recorded for.
-    type: dict
-    required: true
-  nova:
-    description: The resolved Nova.
     type: dict
     required: true
   unmapped:
@@ -69,7 +65,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import discovery, 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
-    "nova": {"type": "dict", "required": True},
+    **entry.NOVA_ARGUMENT,
     "unmapped": {"type": "list", "elements": "str", "required": True},
     "poll_scale": {"type": "float", "default": 1.0},
 }

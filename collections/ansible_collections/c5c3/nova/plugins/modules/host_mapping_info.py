@@ -15,12 +15,8 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Reads the hypervisor list page by page. Nova leaves out the hosts that are not mapped.
   - A call that fails is returned in RV(errors).
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.nova]
 options:
-  nova:
-    description: The resolved Nova.
-    type: dict
-    required: true
   hosts:
     description: The hosts to look for. Nothing is asked when there is none.
     type: list
@@ -62,7 +58,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as n
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
-    "nova": {"type": "dict", "required": True},
+    **entry.NOVA_ARGUMENT,
     "hosts": {"type": "list", "elements": "str", "required": True},
 }
 

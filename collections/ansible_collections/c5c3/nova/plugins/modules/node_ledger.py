@@ -17,12 +17,7 @@ description:
     that follows from them.
   - Records an event C(NodeConflict) for each conflict that the ledger did not know.
   - Writes no status; M(c5c3.nova.pool_status) does, before anything relies on the ledger.
-extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
-options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target, c5c3.nova.pool]
 """
 
 EXAMPLES = r"""

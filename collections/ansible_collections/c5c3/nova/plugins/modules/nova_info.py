@@ -16,12 +16,8 @@ description:
   - Reads the Nova, and whether the Secret of its service user holds a password.
   - The password itself is neither returned nor kept.
   - A pool or a Nova may live on a target cluster. Its registration is read, and the cluster has to give a sign of life.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
   clusters_namespace:
     description: The namespace of the Secrets that register target clusters. Empty, none is served.
     type: str
@@ -99,7 +95,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import target_clus
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
-    "pool": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
     "clusters_namespace": {"type": "str", "default": "c5c3-clusters"},
     "process_started": {"type": "str", "default": ""},
     "poll_scale": {"type": "float", "default": 1.0},

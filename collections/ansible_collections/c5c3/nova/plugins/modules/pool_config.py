@@ -16,12 +16,8 @@ description:
   - Creates the immutable ConfigMap that is named by the hash of its content, and prunes all but the three
     newest others.
   - Fails when the rendered text does not read back as the options it was made of.
-extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target, c5c3.nova.pool]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
   text:
     description: The rendered compute-pool.conf.
     type: str
@@ -62,7 +58,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_con
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.TARGET_ARGUMENT,
-    "pool": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
     "text": {"type": "str", "required": True},
     "options": {"type": "dict", "required": True},
 }

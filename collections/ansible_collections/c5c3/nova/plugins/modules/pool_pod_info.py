@@ -15,12 +15,8 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Lists the pods of the pool and of the other pools of its Nova, whatever their phase. A pod is gone only when its
     object is.
-extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target, c5c3.nova.pool]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
   siblings:
     description: The other pools of the same Nova.
     type: raw
@@ -56,7 +52,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import workload
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.TARGET_ARGUMENT,
-    "pool": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
     "siblings": {"type": "raw", "required": True},
     "handed_over": {"type": "list", "elements": "str", "default": []},
 }

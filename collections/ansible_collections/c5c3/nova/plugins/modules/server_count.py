@@ -16,12 +16,8 @@ description:
   - Counts the servers of all projects on each host.
   - The counts are worth something only in a pass whose service list every cell answered.
   - A call that fails is returned in RV(errors), and its host is absent from RV(counts).
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.nova]
 options:
-  nova:
-    description: The resolved Nova.
-    type: dict
-    required: true
   hosts:
     description: The hosts to count on.
     type: list
@@ -57,7 +53,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as n
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
-    "nova": {"type": "dict", "required": True},
+    **entry.NOVA_ARGUMENT,
     "hosts": {"type": "list", "elements": "str", "required": True},
 }
 

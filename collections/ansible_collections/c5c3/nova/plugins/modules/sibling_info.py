@@ -14,12 +14,7 @@ version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
   - For a pass that runs a later step without c5c3.nova.node_ledger, which returns them too.
-extends_documentation_fragment: c5c3.nova.cluster
-options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool]
 """
 
 EXAMPLES = r"""
@@ -42,7 +37,7 @@ from typing import Any, Final
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import phases
 
-ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, "pool": {"type": "dict", "required": True}}
+ARGUMENTS: Final = {**entry.CLUSTER_ARGUMENTS, **entry.POOL_ARGUMENT}
 
 
 def run(task: entry.Task) -> dict[str, Any]:

@@ -15,14 +15,10 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Creates each trait, and says which ones this call created. Only that answer tells whose a trait is.
   - Stops at the first call that fails and returns it in RV(errors), with what was created before.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.nova]
 options:
   pool:
     description: The whole NovaCompute object, which the events are recorded for.
-    type: dict
-    required: true
-  nova:
-    description: The resolved Nova.
     type: dict
     required: true
   names:
@@ -63,7 +59,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as n
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
-    "nova": {"type": "dict", "required": True},
+    **entry.NOVA_ARGUMENT,
     "names": {"type": "list", "elements": "str", "required": True},
 }
 

@@ -16,14 +16,10 @@ description:
   - Deletes traits that no pool needs any more. One that a resource provider still carries stays, and so does one of
     O(keep), which another pool declares.
   - A call that fails is returned in RV(errors), so that the other traits go on.
-extends_documentation_fragment: c5c3.nova.cluster
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.nova]
 options:
   pool:
     description: The whole NovaCompute object, which the events are recorded for.
-    type: dict
-    required: true
-  nova:
-    description: The resolved Nova.
     type: dict
     required: true
   names:
@@ -69,7 +65,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as n
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     "pool": {"type": "dict", "required": True},
-    "nova": {"type": "dict", "required": True},
+    **entry.NOVA_ARGUMENT,
     "names": {"type": "list", "elements": "str", "required": True},
     "keep": {"type": "list", "elements": "str", "default": []},
 }

@@ -15,12 +15,8 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Applies the VerticalPodAutoscaler of the pool's DaemonSet, and deletes one that the pool made and no longer wants.
   - A cluster that does not serve the kind is a result and no failure.
-extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target]
+extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target, c5c3.nova.pool]
 options:
-  pool:
-    description: The whole NovaCompute object.
-    type: dict
-    required: true
   has_daemon_set:
     description: Whether the pool renders its DaemonSet.
     type: bool
@@ -54,7 +50,7 @@ _KIND: Final = "VerticalPodAutoscaler"
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.TARGET_ARGUMENT,
-    "pool": {"type": "dict", "required": True},
+    **entry.POOL_ARGUMENT,
     "has_daemon_set": {"type": "bool", "default": True},
 }
 
