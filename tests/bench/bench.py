@@ -233,9 +233,10 @@ def pool_key(name: str) -> str:
 
 
 def _settled(running: operating.Operator, count: int) -> bool:
-    """Whether the last pass of each pool changed nothing."""
-    last = {line["pool"]: line["changed"] for line in running.passes()}
-    return len(last) >= count and not any(last.values())
+    """Whether the last pass of each of the small pools changed nothing."""
+    small = {pool_key(f"p{number:03d}") for number in range(count)}
+    last = {line["pool"]: line["changed"] for line in running.passes() if line["pool"] in small}
+    return last.keys() == small and not any(last.values())
 
 
 def _measured(work: Callable[[], object], times: int = 1, other: int | None = None) -> costs.Cost:
