@@ -431,21 +431,15 @@ def test_trait_that_cannot_be_created_is_named_and_no_list_written(
 
 
 @condition("TraitsReady", "ComputeAPIError")
-def test_token_that_keystone_refuses_after_the_aggregates_is_named(
+def test_token_that_keystone_refuses_is_named_by_the_traits_as_by_the_aggregates(
     bench: benches.Bench, settled: str, hypervisors: Hypervisors, interposed: pathlib.Path
 ) -> None:
     hypervisors.make(NODE)
     bench.set_spec(settled, {"traits": [TRAIT]})
-    listed: list[bool] = []
-
-    def refuse_late() -> interposer.Reply | None:
-        return interposer.Reply.of_openstack(500, "out of order") if listed else None
-
-    with (
-        bench.interposer.meddling("GET", "/os-aggregates$", lambda: listed.append(True)),
-        bench.interposer.meddling("POST", "/auth/tokens$", refuse_late),
-    ):
+    refused = interposer.Reply.of_openstack(500, "out of order")
+    with bench.interposer.refusing("POST", "/auth/tokens$", refused):
         said = bench.expect(settled, "TraitsReady", "False ComputeAPIError", kubeconfig=interposed)
+    assert cluster.verdict(bench.pool(settled), "AggregatesReady") == "False ComputeAPIError"
     assert "POST /v3/auth/tokens: HTTP 500: out of order" in said.message
     assert said.look == 30
     assert hypervisors.spec(NODE)["customTraits"] == []
