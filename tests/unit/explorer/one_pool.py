@@ -10,6 +10,7 @@ ask whether there is one that holds or selects the node. test_explorer.py holds 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 from collections import deque
@@ -60,8 +61,8 @@ def following(own: Pool) -> Iterator[Pool]:
     if own.life == LIVE:
         yield own._replace(life=DELETING)
     if own.middle is None:
-        for world in before_first_half(own):
-            after = worlds.first_half(world, OWN).pools[OWN]._replace(unread=())
+        for after in _after_first_half(own._replace(terms=None)):
+            after = after._replace(terms=own.terms)  # noqa: PLW2901 - it has no part in the first half
             yield after
             if after.middle is not None and after.middle.began_empty:
                 # Another node is held.
@@ -73,9 +74,16 @@ def following(own: Pool) -> Iterator[Pool]:
                     yield left.pools[OWN]._replace(unread=())
 
 
+@functools.cache
+def _after_first_half(own: Pool) -> frozenset[Pool]:
+    found = (worlds.first_half(world, OWN).pools[OWN] for world in before_first_half(own))
+    return frozenset(after._replace(unread=()) for after in found)
+
+
 def explore() -> invariants.Report:
     """Visit every state of a pool. Raises BrokenError."""
     worlds.forget()
+    _after_first_half.cache_clear()
     seen = {Pool(life=LIVE)}
     queue = deque(seen)
     transitions = 0
