@@ -122,7 +122,7 @@ def test_explanation_names_the_call_that_fails_and_what_to_do(environment: dict[
 def test_pass_tells_a_script_that_it_failed_and_at_which_call(environment: dict[str, str]) -> None:
     done = play("reconcile", environment, "--check", "-e", "nova_compute_strict=true")
     assert done.returncode == 2
-    assert "Read the Nova, its release, its contract and its service user: GET" in screen(done)
+    assert "Read where the pool and the Nova live, its release, its contract and its service user: GET" in screen(done)
     assert "(check mode: nothing was written)" in screen(done)
 
 
@@ -148,7 +148,7 @@ def test_runner_gets_events_and_no_screen(environment: dict[str, str], tmp_path:
         ("vpa", ["nova_resolve", "nodes", "vpa"]),
         ("aggregates", ["nova_resolve", "nodes", "aggregates"]),
         ("traits", ["nova_resolve", "nodes", "traits"]),
-        ("services_drain", ["nova_resolve", "nodes", "config_render", "daemonset", "services_drain"]),
+        ("services_drain", ["nova_resolve", "nodes", "config_render", "daemonset", "services_drain", "aggregates"]),
         ("all", list(STEPS)),
     ],
 )

@@ -28,7 +28,7 @@ from typing import Any
 from ansible import constants
 from ansible.plugins.callback import CallbackBase
 from ansible.utils import color
-from ansible_collections.c5c3.nova.plugins.module_utils import tables
+from ansible_collections.c5c3.nova.plugins.module_utils import packing, tables
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, report
 
 COLLECTION = "c5c3.nova."
@@ -57,7 +57,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         if not result._task.action.startswith(COLLECTION):  # noqa: SLF001 - the only way to it
             return
         found, seen = result._result, self._of(result)  # noqa: SLF001
-        seen.update({key: found[key] for key in ("pool", "events") if key in found})
+        seen.update({key: packing.unpacked_pool(found[key]) for key in ("pool", "events") if key in found})
         if result._task.action == f"{COLLECTION}drain_info":  # noqa: SLF001
             seen["explained"] = found["nodes"]
         if found.get("changed"):
