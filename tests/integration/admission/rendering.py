@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import json
 import pathlib
@@ -64,5 +65,5 @@ def _template(path: str) -> jinja2.Template:
     # Trimmed blocks, as Ansible renders.
     environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True, autoescape=False)
     environment.filters["to_json"] = json.dumps
-    environment.filters["combine"] = lambda one, other: {**one, **other}
+    environment.filters["combine"] = lambda one, *others: dict(collections.ChainMap(*reversed(others), one))
     return environment.from_string((ROLES / path).read_text(encoding="utf-8"))
