@@ -73,8 +73,8 @@ def test_config_map_of_somebody_else_under_the_pools_name_is_left_alone(bench: b
     }
     bench.make(foreign)
     said = bench.expect(name, "ConfigReady", "False ConfigError")
-    assert "HTTP 409" in said.message
-    assert foreign["metadata"]["name"] in said.message
+    where = f"{cluster.NAMESPACE}/{foreign['metadata']['name']}"
+    assert f"ConfigMap {where} does not belong to NovaCompute {name}" in said.message
     assert bench.cluster.read("ConfigMap", foreign["metadata"]["name"])["data"] == foreign["data"]
     assert "DaemonSetReady" not in bench.conditions(name)
     bench.cluster.delete("ConfigMap", foreign["metadata"]["name"])
