@@ -155,7 +155,7 @@ def test_daemon_set_of_somebody_else_is_left_alone(bench: benches.Bench) -> None
     }
     bench.make(foreign)
     said = bench.expect(name, "DaemonSetReady", "False DaemonSetError")
-    assert f"DaemonSet {cluster.NAMESPACE}/{name}-nova-compute belongs to somebody else" in said.message
+    assert f"DaemonSet {cluster.NAMESPACE}/{name}-nova-compute does not belong to NovaCompute {name}" in said.message
     assert said.look == 30
     assert bench.cluster.read("DaemonSet", f"{name}-nova-compute")["spec"]["selector"] == {"matchLabels": labels}
     assert "AggregatesReady" not in bench.conditions(name)
