@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import api_server
 from e2e.conditions import bench as benches
 from e2e.world import cluster, writes
 from nova_compute_operator import folders, outcomes, passes
@@ -98,7 +99,8 @@ class Ways:
     def _observe(self, pool: str, run: Callable[[], tuple[str, list[Any] | None]]) -> Pass:
         count = writes.Count(self._bench.stand)
         output, events = run()
-        kinds = {"kubernetes": count.kubernetes_writes(), "nova": count.nova_writes()}
+        # Not what controllers make of it, which is sooner or later.
+        kinds = {"kubernetes": count.kubernetes_writes(agent=api_server.USER_AGENT), "nova": count.nova_writes()}
         written = {where: [_plain(one, pool) for one in found] for where, found in kinds.items()}
         left = self._bench.cluster.get("NovaCompute", pool)
         return Pass(

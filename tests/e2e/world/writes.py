@@ -45,12 +45,15 @@ class Count:
         now = self._stand.cluster.versions()
         return sorted(path for path in now.keys() | self._versions.keys() if now.get(path) != self._versions.get(path))
 
-    def kubernetes_writes(self) -> list[str]:
-        """The writes to objects of the namespace, to nodes' metadata and to the Nova API group: verb and address."""
+    def kubernetes_writes(self, *, agent: str = "") -> list[str]:
+        """The writes to objects of the namespace, to nodes' metadata and to the Nova API group: verb and address.
+
+        With ``agent`` only those of programs that call themselves that.
+        """
         return [
             f"{entry['verb']} {entry['requestURI']}"
             for entry in audit_entries(self._stand, since=self._sizes)
-            if _concerns_pools(entry)
+            if _concerns_pools(entry) and entry.get("userAgent", "").startswith(agent)
         ]
 
     def nova_writes(self) -> list[str]:

@@ -109,5 +109,5 @@ class FilterModule:
             "traits_outcome": packing.unpacking(traits_outcome),
             "next_look": packing.unpacking(status.next_look),
             "may_release": packing.unpacking(status.may_release),
-            "shortfall": report.shortfall,
+            "shortfall": packing.unpacking(report.shortfall),
         }
