@@ -27,7 +27,7 @@ ORPHAN_SECONDS = 10.0
 
 def mark_of(pass_id: str) -> str:
     """The mark of a pass of this process. It tells which process that is, so that a later one can tell leftovers."""
-    return f"{os.getpid()}.{_start_time(os.getpid())}.{pass_id}"
+    return f"{_process_namespace()}.{os.getpid()}.{_start_time(os.getpid())}.{pass_id}"
 
 
 def marked(mark: str) -> list[int]:
@@ -79,10 +79,16 @@ def _carriers() -> Iterator[tuple[int, str]]:
 
 
 def _operator_lives(mark: str) -> bool:
-    pid, _, rest = mark.partition(".")
-    start_time = rest.partition(".")[0]
+    namespace, pid, start_time, *_ = [*mark.split("."), "", "", ""]
+    if namespace != _process_namespace():
+        # A container's processes may be seen from outside, but the ids in their marks mean nothing here.
+        return True
     # Process ids are used again; together with the time of its start one is unique.
     return pid.isdecimal() and start_time == _start_time(int(pid))
+
+
+def _process_namespace() -> str:
+    return str((_PROC / "self" / "ns" / "pid").stat().st_ino)
 
 
 def _start_time(pid: int) -> str:

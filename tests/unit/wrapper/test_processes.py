@@ -56,16 +56,21 @@ def test_another_passes_processes_are_left_alone(mark: str) -> None:
 
 
 def test_what_a_killed_operator_left_is_ended_and_what_a_living_one_runs_is_not(mark: str) -> None:
-    pid, start_time, _ = mark.split(".")
-    gone = f"{pid}.{int(start_time) - 1}.{uuid.uuid4().hex}"
+    namespace, pid, start_time, _ = mark.split(".")
+    gone = f"{namespace}.{pid}.{int(start_time) - 1}.{uuid.uuid4().hex}"
+    # The ids of a container's processes mean nothing outside of it.
+    elsewhere = f"{int(namespace) + 1}.{pid}.{int(start_time) - 1}.{uuid.uuid4().hex}"
     with (
+        subprocess.Popen(["sleep", "600"], env=os.environ | {processes.MARK: elsewhere}) as foreign,
         subprocess.Popen(["sleep", "600"], env=os.environ | {processes.MARK: gone}) as left,
         subprocess.Popen(["sleep", "600"], env=os.environ | {processes.MARK: mark}) as running,
     ):
         assert processes.end_leftovers() >= 1
         assert left.wait(10) == -signal.SIGKILL
         assert running.poll() is None
+        assert foreign.poll() is None
         processes.end(mark)
+        processes.end(elsewhere)
 
 
 def dead_child() -> int:
