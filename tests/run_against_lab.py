@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests that need a real Kubernetes and a real Nova: one lab up, all of them, the lab down. ``make test-lab``.
+"""Runs the tests that need a real Kubernetes and a real Nova: a lab up, the tests, the lab down. ``make test-lab``.
 
-Arguments go to pytest, which without any runs everything against the lab. The exit code is pytest's. KEEP=1 leaves the
-lab up, and a later run takes it over.
+Without arguments everything runs, in two halves of about the same length and at the same time, each against a lab of
+its own: much of what these tests do is waiting. With arguments, which go to pytest, one run has those. The exit code
+is pytest's. KEEP=1 leaves the labs up, and a later run takes them over.
 """
 
 from __future__ import annotations
@@ -17,17 +18,65 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-FOLDERS = ("tests/integration", "tests/e2e")
+HALVES = (
+    ("tests/integration", "tests/e2e/conditions", "tests/e2e/test_placed_nova.py", "tests/e2e/test_placed_pool.py"),
+    (
+        "tests/e2e",
+        *(f"--ignore=tests/e2e/{name}" for name in ("conditions", "test_placed_nova.py", "test_placed_pool.py")),
+    ),
+)
 NAME = "tests"
 _MOST_RUNS = 9
 
 
 def main(arguments: list[str]) -> int:
     """Run the tests; returns the exit code."""
+    return run(arguments) if arguments else run_halves()
+
+
+def run_halves() -> int:
+    """Run everything; the lines of each half begin with its number. Returns the first exit code that is not 0."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    halves = [
+        subprocess.Popen(
+            [sys.executable, __file__, *half],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment(),
+            # A terminal's interrupt is passed on, once.
+            start_new_session=True,
+        )
+        for half in HALVES
+    ]
+    readers = [threading.Thread(target=pass_on, args=(number, half)) for number, half in enumerate(halves, start=1)]
+    for reader in readers:
+        reader.start()
+    try:
+        codes = [half.wait() for half in halves]
+    except KeyboardInterrupt:
+        for half in halves:
+            half.send_signal(signal.SIGINT)
+        codes = [130, *(half.wait() for half in halves)]
+    for reader in readers:
+        reader.join()
+    return next((code for code in codes if code), 0)
+
+
+def pass_on(number: int, half: subprocess.Popen[str]) -> None:
+    """Print what a half prints, line by line."""
+    assert half.stdout is not None
+    for line in half.stdout:
+        print(f"{number}| {line}", end="", flush=True)
+
+
+def run(arguments: list[str]) -> int:
+    """Bring a lab up, run these tests, and take it down; returns the exit code."""
     # Told to end, it takes the lab down as it does when it is interrupted.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     keep = os.environ.get("KEEP", "") not in ("", "0")
@@ -37,8 +86,8 @@ def main(arguments: list[str]) -> int:
         try:
             tell(began, f"bringing lab {name} up")
             if lab("up", name) == 0:
-                tell(began, f"lab {name} is up; running pytest {shlex.join(arguments or FOLDERS)}")
-                code = run_pytest(name, arguments or list(FOLDERS))
+                tell(began, f"lab {name} is up; running pytest {shlex.join(arguments)}")
+                code = run_pytest(name, arguments)
                 tell(began, f"pytest ended with {code}")
         except KeyboardInterrupt:
             code = 130
