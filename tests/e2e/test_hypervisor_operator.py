@@ -292,6 +292,9 @@ def test_node_in_manual_maintenance_is_emptied_by_migration_and_then_leaves_its_
 
 
 def test_server_that_does_not_run_is_migrated_cold_and_confirmed(world: SharedWorld) -> None:
+    # Nova takes the state of a server's host from the first row that its service ever had, also a deleted one, and
+    # refuses to move the server when that one is long silent. Who runs a Nova archives such rows.
+    world.stand.sql("nova", "DELETE FROM services WHERE deleted <> 0")
     world.onboarded_pool(FIRST, SECOND)
     server = world.boot(FIRST)
     world.stand.output("openstack", "server", "stop", server)
