@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests that need a real Kubernetes and a real Nova: a lab up, the tests, the lab down. ``make test-lab``.
 
-Without arguments everything runs, in two halves of about the same length and at the same time, each against a lab of
-its own: much of what these tests do is waiting. With arguments, which go to pytest, one run has those. The exit code
+Without arguments everything runs, in parts of about the same length and at the same time, each against a lab of its
+own: much of what these tests do is waiting. With arguments, which go to pytest, one run has those. The exit code
 is pytest's. KEEP=1 leaves the labs up, and a later run takes them over.
 """
 
@@ -23,28 +23,30 @@ import time
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-HALVES = (
-    ("tests/integration", "tests/e2e/conditions", "tests/e2e/test_placed_nova.py", "tests/e2e/test_placed_pool.py"),
-    (
-        "tests/e2e",
-        *(f"--ignore=tests/e2e/{name}" for name in ("conditions", "test_placed_nova.py", "test_placed_pool.py")),
-    ),
+FIRST = (
+    *("tests/integration", "tests/e2e/conditions"),
+    *("tests/e2e/test_settled_pool.py", "tests/e2e/test_scale.py"),
 )
+SECOND = (
+    *("tests/e2e/test_hypervisor_operator.py", "tests/e2e/test_killed_operator.py"),
+    *("tests/e2e/test_by_hand.py", "tests/e2e/test_chart.py"),
+)
+PARTS = (FIRST, SECOND, ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))))
 NAME = "tests"
 _MOST_RUNS = 9
 
 
 def main(arguments: list[str]) -> int:
     """Run the tests; returns the exit code."""
-    return run(arguments) if arguments else run_halves()
+    return run(arguments) if arguments else run_parts()
 
 
-def run_halves() -> int:
-    """Run everything; the lines of each half begin with its number. Returns the first exit code that is not 0."""
+def run_parts() -> int:
+    """Run everything; the lines of each part begin with its number. Returns the first exit code that is not 0."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    halves = [
+    parts = [
         subprocess.Popen(
-            [sys.executable, __file__, *half],
+            [sys.executable, __file__, *part],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -52,26 +54,26 @@ def run_halves() -> int:
             # A terminal's interrupt is passed on, once.
             start_new_session=True,
         )
-        for half in HALVES
+        for part in PARTS
     ]
-    readers = [threading.Thread(target=pass_on, args=(number, half)) for number, half in enumerate(halves, start=1)]
+    readers = [threading.Thread(target=pass_on, args=(number, part)) for number, part in enumerate(parts, start=1)]
     for reader in readers:
         reader.start()
     try:
-        codes = [half.wait() for half in halves]
+        codes = [part.wait() for part in parts]
     except KeyboardInterrupt:
-        for half in halves:
-            half.send_signal(signal.SIGINT)
-        codes = [130, *(half.wait() for half in halves)]
+        for part in parts:
+            part.send_signal(signal.SIGINT)
+        codes = [130, *(part.wait() for part in parts)]
     for reader in readers:
         reader.join()
     return next((code for code in codes if code), 0)
 
 
-def pass_on(number: int, half: subprocess.Popen[str]) -> None:
-    """Print what a half prints, line by line."""
-    assert half.stdout is not None
-    for line in half.stdout:
+def pass_on(number: int, part: subprocess.Popen[str]) -> None:
+    """Print what a part prints, line by line."""
+    assert part.stdout is not None
+    for line in part.stdout:
         print(f"{number}| {line}", end="", flush=True)
 
 
