@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from novalab import errors, lab, network, ovsdb, processes, rows
 
 _LAB_FOLDER = pathlib.Path(__file__).resolve().parents[1]
-_START_SECONDS = 20.0
+_START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
 _POOL_LABEL = "openstack.c5c3.io/nova-compute-pool"
 _ZONE_LABEL = "topology.kubernetes.io/zone"

@@ -18,7 +18,7 @@ from novalab import errors, lab, processes, progress, rows
 
 _SCHEMA = pathlib.Path("/usr/share/openvswitch/vswitch.ovsschema")
 _PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovsdb-client")
-_START_SECONDS = 10.0
+_START_SECONDS = 60.0
 
 
 def install(tell: progress.Part) -> None:

@@ -95,7 +95,7 @@ def up(the_lab: lab.Lab, programs: dict[str, pathlib.Path], tell: progress.Part)
         # There is one of each; on a busy machine they would give the lead up, and end.
         "--extra-args=kube-controller-manager=leader-elect=false",
         "--extra-args=kube-scheduler=leader-elect=false",
-        "--wait=60s",
+        "--wait=180s",
         log=log,
     )
     the_lab.kubeconfig.chmod(0o600)

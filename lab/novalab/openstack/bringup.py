@@ -42,7 +42,7 @@ _NOVA_SERVICES = ("conductor", "scheduler")
 _PROBES = {"keystone": "/v3", "placement": "/", settings.NOVA: "/"}
 #: A first build of the control plane runs beside this half and may take its time.
 _CONTROL_PLANE_DEADLINE = 3600.0
-_PODS_DEADLINE = 120.0
+_PODS_DEADLINE = 300.0
 
 
 def up(cloud: settings.Cloud, tell: progress.Part) -> None:
@@ -243,7 +243,7 @@ def _publish(cloud: settings.Cloud, kubernetes_cluster: cluster.Cluster) -> None
         lambda: cluster.condition(
             kubernetes_cluster.get("CustomResourceDefinition", "novas.nova.openstack.c5c3.io"), "Established"
         ),
-        seconds=30,
+        seconds=120,
     )
     kubernetes_cluster.apply(objects.nova_resource(cloud))
     kubernetes_cluster.set_status("Nova", settings.NOVA, objects.nova_status())

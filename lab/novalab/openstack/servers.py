@@ -65,7 +65,7 @@ def start_postgresql(cloud: settings.Cloud) -> None:
         # Asking whether anybody listens costs nothing; a client that is refused costs a process.
         lambda: not labs.port_is_free(cloud.lab.port("postgresql")) and allows_connections(cloud, "postgres"),
         program=daemons.daemon(cloud.lab, "postgresql"),
-        seconds=30,
+        seconds=120,
     )
 
 
@@ -140,7 +140,7 @@ def start_rabbitmq(cloud: settings.Cloud) -> None:
     )
     daemons.start(lab, "rabbitmq", [str(installation.RABBITMQ_SERVER)], env=env)
     daemons.wait_until(
-        "RabbitMQ", lambda: _speaks_amqp(lab.port("amqp")), program=daemons.daemon(lab, "rabbitmq"), seconds=90
+        "RabbitMQ", lambda: _speaks_amqp(lab.port("amqp")), program=daemons.daemon(lab, "rabbitmq"), seconds=240
     )
 
 
