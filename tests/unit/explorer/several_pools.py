@@ -15,13 +15,13 @@ node; one aggregate; the pools' ages are in the order of their names and each li
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
-from collections import deque
 from collections.abc import Iterator
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import vocabulary
-from unit.explorer import invariants, ledgers, worlds
+from unit.explorer import invariants, ledgers, search, worlds
 from unit.explorer.invariants import require
 from unit.explorer.ledgers import ABSENT, DELETING, EXISTING, LABELS, LIVE
 from unit.explorer.worlds import DISABLED, ENABLED, Node, Pool, World, with_node, with_pool
@@ -106,10 +106,7 @@ def starts(pools: int, nodes: int) -> Iterator[tuple[World, int]]:
 def at_rest(world: World, labels: set[str]) -> World:
     """What the pools make of nodes with these labels."""
     nodes = tuple(node._replace(labels=frozenset(labels)) for node in world.nodes)
-    following: World | None = world._replace(nodes=nodes)
-    while following is not None:
-        settled, following = following, undisturbed(following)
-    return settled
+    return search.resting(world._replace(nodes=nodes), undisturbed)
 
 
 def doubly_held(world: World) -> World:
@@ -128,26 +125,14 @@ def doubly_held(world: World) -> World:
 def explore(*, pools: int, nodes: int, events: int) -> invariants.Report:
     """Visit every state that takes at most ``events`` events from outside to reach. Raises BrokenError."""
     worlds.forget()
-    seen = dict(starts(pools, nodes))
-    queue = deque(seen)
-    transitions = 0
-    rests: dict[World, bool] = {}
-    while queue:
-        world = queue.popleft()
-        used = seen[world]
-        for cost, source in ((0, passes), (0, controllers), (1, outside)):
-            if cost and used >= events:
-                continue
-            for following in source(world):
-                transitions += 1
-                if following not in seen or seen[following] > used + cost:
-                    seen[following] = used + cost
-                    # Free steps first: what they reach is reached at the lowest cost.
-                    queue.append(following) if cost else queue.appendleft(following)
-        comes_to_rest(world, rests)
-    count = len(invariants.INVARIANTS) + len(invariants.OF_REST)
-    bound = f"{events} events from outside"
-    return invariants.Report(states=len(seen), transitions=transitions, invariants=count, bound=bound)
+    return search.explore(
+        dict(starts(pools, nodes)),
+        free=(passes, controllers),
+        outside=outside,
+        events=events,
+        rest=functools.partial(search.come_to_rest, undisturbed=undisturbed, judge_rest=judge_rest, invariant="rest"),
+        invariants=len(invariants.INVARIANTS) + len(invariants.OF_REST),
+    )
 
 
 def undisturbed(world: World) -> World | None:
@@ -168,22 +153,6 @@ def undisturbed(world: World) -> World | None:
 def _settled(world: World) -> World:
     """The world without what a pass merely remembers."""
     return world._replace(pools=tuple(pool._replace(unread=(), middle=None) for pool in world.pools))
-
-
-def comes_to_rest(world: World, known: dict[World, bool]) -> None:
-    """Raise BrokenError unless the undisturbed world ends where it should; ``known`` are the worlds that do."""
-    path = []
-    current: World | None = world
-    while current is not None and current not in known:
-        known[current] = False
-        path.append(current)
-        following = undisturbed(current)
-        if following is None:
-            judge_rest(current)
-        current = following
-    require(current is None or known[current], "rest")
-    for visited in path:
-        known[visited] = True
 
 
 def judge_rest(world: World) -> None:

@@ -11,13 +11,13 @@ hypervisor operator applies the lists.
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, status, traits, vocabulary
-from unit.explorer import invariants
+from unit.explorer import invariants, search
 from unit.explorer.invariants import require
 from unit.explorer.ledgers import CREATED, DELETING, EXISTING, GONE, LIVE, POOLS
 
@@ -255,34 +255,23 @@ def starts() -> Iterator[World]:
     one = with_pool(nobody, 0, declares=True)
     yield one
     for declared in (one, with_pool(one, 1, declares=True)):
-        following: World | None = declared
-        while following is not None:
-            settled, following = following, undisturbed(following)
+        settled = search.resting(declared, undisturbed)
         yield settled
         yield with_pool(settled, 1, declares=False)
 
 
 def explore(*, events: int) -> invariants.Report:
     """Visit every state that takes at most ``events`` events from outside to reach. Raises BrokenError."""
-    seen = dict.fromkeys(starts(), 0)
-    queue = deque(seen)
-    transitions = 0
-    rests: dict[World, bool] = {}
-    while queue:
-        world = queue.popleft()
-        used = seen[world]
-        for cost, source in ((0, passes), (0, controllers), (1, outside)):
-            if cost and used >= events:
-                continue
-            for following in source(world):
-                transitions += 1
-                if following not in seen or seen[following] > used + cost:
-                    seen[following] = used + cost
-                    queue.append(following) if cost else queue.appendleft(following)
-        comes_to_rest(world, rests)
-    count = len(invariants.OF_TRAITS)
-    bound = f"{events} events from outside"
-    return invariants.Report(states=len(seen), transitions=transitions, invariants=count, bound=bound)
+    return search.explore(
+        dict.fromkeys(starts(), 0),
+        free=(passes, controllers),
+        outside=outside,
+        events=events,
+        rest=functools.partial(
+            search.come_to_rest, undisturbed=undisturbed, judge_rest=judge_rest, invariant="trait rest"
+        ),
+        invariants=len(invariants.OF_TRAITS),
+    )
 
 
 def undisturbed(world: World) -> World | None:
@@ -297,22 +286,6 @@ def undisturbed(world: World) -> World | None:
             if after != world:
                 return after
     return None
-
-
-def comes_to_rest(world: World, known: dict[World, bool]) -> None:
-    """Raise BrokenError unless the undisturbed world ends where it should; ``known`` are the worlds that do."""
-    path = []
-    current: World | None = world
-    while current is not None and current not in known:
-        known[current] = False
-        path.append(current)
-        following = undisturbed(current)
-        if following is None:
-            judge_rest(current)
-        current = following
-    require(current is None or known[current], "trait rest")
-    for visited in path:
-        known[visited] = True
 
 
 def judge_rest(world: World) -> None:
