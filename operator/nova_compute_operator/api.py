@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime as dt
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from typing import Any
 import kubernetes
 import urllib3
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import api_server
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import kubernetes as kubernetes_client
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import registration
 
 from nova_compute_operator import log, triggers
@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
 PAGE_SIZE = 500
-FIELD_MANAGER = "cobaltcore-operator"
 
 _JSON = "application/json"
 
@@ -136,12 +135,12 @@ class ApiServer:
         """Write the status of a NovaCompute that was read. Raises ApiError, with 409 when it was written meanwhile."""
         metadata = item["metadata"]
         path = f"{_path_of(metadata['namespace'], metadata['name'])}/status"
-        self._json("PUT", path, {"fieldManager": FIELD_MANAGER}, body=item)
+        self._json("PUT", path, {"fieldManager": kubernetes_client.FIELD_MANAGER}, body=item)
 
     def record_event(self, item: Mapping[str, Any], *, kind: str, reason: str, message: str) -> None:
         """A core/v1 Event about a NovaCompute that was read, of the kind `Normal` or `Warning`. Raises ApiError."""
         namespace, name = item["metadata"]["namespace"], item["metadata"]["name"]
-        now = dt.datetime.now(tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = kubernetes_client.timestamp()
         event = {
             "apiVersion": "v1",
             "kind": "Event",

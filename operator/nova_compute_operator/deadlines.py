@@ -7,9 +7,9 @@ It is the one write to a pool that no pass makes, and it is made while no pass o
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import kubernetes
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, status
 
 from nova_compute_operator import api, log
@@ -37,7 +37,7 @@ def report(server: api.ApiServer, pool: str, limit: float) -> None:
 def _report(server: api.ApiServer, pool: str, limit: float) -> None:
     item = server.pool(pool)
     before = item.get("status") or {}
-    now = dt.datetime.now(tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = kubernetes.timestamp()
     after = status.after_deadline(before, limit=limit, generation=item["metadata"]["generation"], now=now)
     if after != before:
         server.replace_status({**item, "status": after})

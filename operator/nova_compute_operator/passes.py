@@ -7,7 +7,6 @@ Each pass has a folder of its own, an inventory of one host, and a deadline. Wha
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ansible_runner
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import kubernetes
 
 from nova_compute_operator import folders, log, outcomes, processes
 from nova_compute_operator.engine import engine as engines
@@ -84,7 +84,7 @@ class Passes:
             "nova_compute_default_image_pull_policy": default_image_pull_policy,
             "nova_compute_clusters_namespace": clusters_namespace,
             # What an earlier process saw of a target cluster is no reason to give up what lies there.
-            "nova_compute_process_started": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "nova_compute_process_started": kubernetes.timestamp(),
         }
         self._engine = engine
         self._inventory = inventory

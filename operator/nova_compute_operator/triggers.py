@@ -123,7 +123,7 @@ def view_novacompute(item: Object) -> View:
         phases=tuple(sorted(collections.Counter(phase for _, phase in holdings).items())),
         pool=_identity(item),
         nova=f"{metadata.get('namespace', '')}/{(spec.get('novaRef') or {}).get('name', '')}",
-        cluster=(spec.get("targetClusterRef") or {}).get("name") or "",
+        cluster=ownership.target_cluster(item),
         label_keys=frozenset(spec.get("nodeSelector") or {}),
         seen=not metadata.get("deletionTimestamp") and status.get("observedGeneration") == metadata.get("generation"),
     )

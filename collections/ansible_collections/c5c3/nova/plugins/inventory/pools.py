@@ -57,6 +57,7 @@ from typing import Any
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership
 
 ALL_POOLS = "novacomputes"
 
@@ -97,7 +98,7 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
         namespace, name = pool["metadata"]["namespace"], pool["metadata"]["name"]
         spec = pool.get("spec") or {}
         nova = (spec.get("novaRef") or {}).get("name", "")
-        target = (spec.get("targetClusterRef") or {}).get("name") or "local"
+        target = ownership.target_cluster(pool) or "local"
         host = self.inventory.add_host(f"{namespace}/{name}", group=ALL_POOLS)
         for group in (f"nova_{namespace}_{nova}", f"namespace_{namespace}", f"cluster_{target}"):
             self.inventory.add_child(self.inventory.add_group(re.sub(r"\W", "_", group, flags=re.ASCII)), host)

@@ -84,7 +84,6 @@ outcome:
   type: dict
 """
 
-import datetime as dt
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
@@ -129,7 +128,7 @@ def _unavailable(task: entry.Task, target: dict[str, str]) -> dict[str, Any] | N
     except errors.CallError as error:
         if error.kind != clusters.KIND:
             raise
-        pool, now = task.params["pool"], dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        pool, now = task.params["pool"], kubernetes.timestamp()
         since = target_clusters.unavailable_since(pool, target["cluster"], now=now)
         return {
             "outcome": target_clusters.judge(target["cluster"], str(error), since=since),

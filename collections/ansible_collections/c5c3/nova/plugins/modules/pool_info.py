@@ -66,7 +66,7 @@ def run(task: entry.Task) -> dict[str, Any]:
     pool = cluster.get(vocabulary.KIND, metadata["name"], metadata["namespace"])
     return {
         "pool": pool,
-        "events": [report.event(each) for each in cluster.events_of(pool)],
+        "events": sorted(map(report.event, cluster.events_of(pool)), key=lambda each: each["at"]),
         "shortfall": report.shortfall(pool),
     }
 

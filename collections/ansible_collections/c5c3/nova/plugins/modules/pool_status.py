@@ -58,11 +58,10 @@ superseded:
   type: bool
 """
 
-import datetime as dt
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import status as rules
 
 ARGUMENTS: Final = {
@@ -85,7 +84,7 @@ def run(task: entry.Task) -> dict[str, Any]:
             outcomes=outcomes,
             fields={**task.params["fields"], "nodes": ledger},
             generation=pool["metadata"]["generation"],
-            now=dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            now=kubernetes.timestamp(),
         )
     if after == before:
         return {"pool": pool, "superseded": False}

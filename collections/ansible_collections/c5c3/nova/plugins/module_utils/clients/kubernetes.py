@@ -282,7 +282,7 @@ class Cluster:
         """
         kind, name, namespace = _identity(involved)
         metadata = involved["metadata"]
-        now = dt.datetime.now(tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamp()
         reference = {
             "kind": kind,
             "apiVersion": _resource(kind).api_version,
@@ -315,10 +315,10 @@ class Cluster:
         return True
 
     def events_of(self, involved: Object) -> Objects:
-        """Return the core/v1 Events about the object, whoever recorded them, the oldest first."""
+        """Return the core/v1 Events about the object, whoever recorded them, in no order."""
         kind, name, namespace = _identity(involved)
         about = {"involvedObject.kind": kind, "involvedObject.name": name}
-        return sorted(self.list("Event", namespace or "default", fields=about), key=_event_time)
+        return self.list("Event", namespace or "default", fields=about)
 
     # --- the calls themselves
 
@@ -370,6 +370,11 @@ class Cluster:
         return answer
 
 
+def timestamp() -> str:
+    """Return the time as Kubernetes writes it: RFC 3339 in UTC, to the second."""
+    return dt.datetime.now(tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def shared(kubeconfig: str | None = None, context: str | None = None) -> Cluster:
     """Return the process's one connection to the cluster that is meant (see `Cluster.connect`).
 
@@ -409,10 +414,6 @@ def _identity(body: Object) -> tuple[str, str, str | None]:
     metadata = body["metadata"]
     namespace = _required(kind, metadata.get("namespace"))
     return kind, metadata.get("name") or "", namespace if _resource(kind).namespaced else None
-
-
-def _event_time(event: Object) -> str:
-    return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
 
 
 def _segment(text: str) -> str:

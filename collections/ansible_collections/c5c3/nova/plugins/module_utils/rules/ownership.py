@@ -21,7 +21,7 @@ NAMESPACE_LABEL: Final = "openstack.c5c3.io/owner-namespace"
 
 def target_cluster(placed: Mapping[str, Any]) -> str:
     """The target cluster that a NovaCompute or a Nova names, or an empty text for the cluster it lives on."""
-    return (placed["spec"].get("targetClusterRef") or {}).get("name") or ""
+    return ((placed.get("spec") or {}).get("targetClusterRef") or {}).get("name") or ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
