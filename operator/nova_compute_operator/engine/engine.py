@@ -51,8 +51,7 @@ class Engine:
         self._said: set[str] = set()
         self._closed = False
         self.cold_runs = 0
-        unsupported = internals.unsupported()
-        self._unsupported = unsupported
+        self._unsupported = internals.unsupported()
 
     @property
     def pid(self) -> int | None:

@@ -283,6 +283,7 @@ class Caches:
         self._files: dict[str, tuple[tuple[int, ...], Any]] = {}
         self._new_templates: dict[tuple[Any, ...], types.CodeType] = {}
         self._new_files: set[str] = set()
+        self._served: set[str] = set()
 
     def begin(self) -> None:
         """Begin to note what is missing, in a run."""
@@ -330,8 +331,11 @@ class Caches:
             if trusted_as_template and not json_only and path.startswith(self._project):
                 signature, data = self._files.pop(path, (None, None))
                 if signature and signature == _signature(path):
+                    self._served.add(path)
                     return data
-                self._new_files.add(path)
+                # One that this run has had already is not missing: every later run finds it again.
+                if path not in self._served:
+                    self._new_files.add(path)
             return stock(loader, file_name, cache, unsafe, json_only, trusted_as_template)
 
         dataloader.DataLoader.load_from_file = load_from_file

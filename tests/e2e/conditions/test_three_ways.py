@@ -69,7 +69,7 @@ class Ways:
         def run() -> str:
             program = pathlib.Path(sys.executable).parent / "ansible-playbook"
             command = [program, "playbooks/reconcile.yml", "--limit", f"openstack/{pool}", *self._options]
-            # As ansible-runner has it, whose output is coloured, and which says nothing of deprecated settings.
+            # As ansible-runner has it.
             environment = self._bench.stand.environment | {"ANSIBLE_FORCE_COLOR": "true"}
             done = subprocess.run(
                 command, cwd=benches.ROOT, env=environment, capture_output=True, text=True, check=False
