@@ -7,14 +7,13 @@ machine, on ports of its own.
 
 from __future__ import annotations
 
-import json
 import pathlib
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from chart import helm
-from e2e.world import cluster, stand, waiting, wheel, writes
+from e2e.world import cluster, logs, stand, waiting, wheel, writes
 
 _START_SECONDS = 180.0
 _END_SECONDS = 90.0
@@ -84,11 +83,11 @@ class InstalledOperator:
 
     def lines(self) -> list[dict[str, Any]]:
         """The log as data; a line that is none of the operator's own is left out."""
-        return list(_objects(self._logs()))
+        return logs.lines(self._logs())
 
     def passes(self) -> list[dict[str, Any]]:
         """The log lines of the passes that ended, oldest first."""
-        return [line for line in self.lines() if line.get("msg") == "Pass ended"]
+        return logs.passes(self.lines())
 
     # --- its rights
 
@@ -150,17 +149,6 @@ def _right(entry: Mapping[str, Any]) -> Right:
 
 def _is_refused(entry: Mapping[str, Any]) -> bool:
     return (entry.get("annotations") or {}).get("authorization.k8s.io/decision") == _FORBIDDEN
-
-
-def _objects(paths: list[pathlib.Path]) -> Iterator[dict[str, Any]]:
-    for path in paths:
-        for line in path.read_text(errors="replace").splitlines():
-            try:
-                found = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(found, dict):
-                yield found
 
 
 def _free_port() -> int:

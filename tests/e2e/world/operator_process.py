@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import signal
@@ -14,7 +13,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from e2e.world import cluster, stand, waiting
+from e2e.world import cluster, logs, stand, waiting
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 # -P keeps the folder it is started from out of the search for modules, one of which it would shadow.
@@ -94,17 +93,11 @@ class OperatorProcess:
 
     def passes(self) -> list[dict[str, Any]]:
         """The log lines of the passes that ended, oldest first."""
-        return [line for line in self.lines() if line.get("msg") == "Pass ended"]
+        return logs.passes(self.lines())
 
     def lines(self) -> list[dict[str, Any]]:
         """The log as data; a line that is none of the operator's own is left out."""
-        found = []
-        for line in self.log.read_text(errors="replace").splitlines() if self.log.exists() else ():
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                continue
-        return [line for line in found if isinstance(line, dict)]
+        return logs.lines([self.log] if self.log.exists() else [])
 
     def _container(self) -> list[str]:
         """The words that run the image. Its user may not read the lab's kubeconfig, so it gets a copy that all may."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,9 +16,8 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     vocabulary,
     workload,
 )
-from unit.explorer import invariants, ledgers, one_pool, several_pools
-
-Rule = Callable[..., Any]
+from unit.explorer import breaking, invariants, ledgers, one_pool, several_pools
+from unit.explorer.breaking import Rule
 
 
 @pytest.fixture
@@ -188,8 +186,6 @@ def test_two_older_or_two_younger_pools_decide_no_other_way_than_one_of_them() -
 
 # --- the rules, each broken in one way
 
-Module = Any
-
 
 def delete_without_a_count(
     _rule: Rule,
@@ -303,7 +299,7 @@ def never_let_go(_rule: Rule, *_read: Any) -> bool:
     return False
 
 
-BROKEN: list[tuple[Module, str, Rule, str]] = [
+BROKEN: list[breaking.Broken] = [
     (drain, "services_to_delete", delete_without_a_count, "counted no server"),
     (drain, "next_ledger", release_before_the_count, "empty or handed over"),
     (drain, "services_to_disable", disable_whatever_is_enabled, "disabled once in a drain"),
@@ -324,30 +320,22 @@ BROKEN: list[tuple[Module, str, Rule, str]] = [
 ]
 
 #: Nothing that a pool does is wrong here; it is what becomes of it.
-RESTLESS: list[tuple[Module, str, Rule, str]] = [
+RESTLESS: list[breaking.Broken] = [
     (drain, "next_ledger", never_release, "at rest"),
     (phases, "_selected", yield_to_whoever_selects, "at rest"),
     (status, "may_release", never_let_go, "at rest"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "broken", "invariant"), BROKEN, ids=[broken.__name__ for _, _, broken, _ in BROKEN]
-)
-def test_broken_rule_is_caught(
-    monkeypatch: pytest.MonkeyPatch, module: Module, name: str, broken: Rule, invariant: str
-) -> None:
-    monkeypatch.setattr(module, name, functools.partial(broken, getattr(module, name)))
-    with pytest.raises(invariants.BrokenError, match=invariant):
+@breaking.each(BROKEN)
+def test_broken_rule_is_caught(monkeypatch: pytest.MonkeyPatch, broken: breaking.Broken) -> None:
+    with pytest.raises(invariants.BrokenError, match=breaking.put(monkeypatch, broken)):
         one_pool.explore()
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "broken", "invariant"), RESTLESS, ids=[broken.__name__ for _, _, broken, _ in RESTLESS]
-)
+@breaking.each(RESTLESS)
 def test_rule_that_never_ends_or_ends_elsewhere_is_caught(
-    monkeypatch: pytest.MonkeyPatch, module: Module, name: str, broken: Rule, invariant: str
+    monkeypatch: pytest.MonkeyPatch, broken: breaking.Broken
 ) -> None:
-    monkeypatch.setattr(module, name, functools.partial(broken, getattr(module, name)))
-    with pytest.raises(invariants.BrokenError, match=invariant):
+    with pytest.raises(invariants.BrokenError, match=breaking.put(monkeypatch, broken)):
         several_pools.explore(pools=2, nodes=1, events=3)

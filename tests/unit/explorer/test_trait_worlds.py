@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import status, traits
-from unit.explorer import invariants, trait_worlds
-
-Rule = Callable[..., Any]
+from unit.explorer import breaking, invariants, trait_worlds
+from unit.explorer.breaking import Rule
 
 
 def test_invariants_hold_and_lists_come_to_rest_in_every_order_of_events(
@@ -67,7 +64,7 @@ def let_go_of_created_traits(rule: Rule, pool: Any, *read: Any) -> Any:
     return rule({**pool, "status": {}}, *read)
 
 
-BROKEN: list[tuple[Any, str, Rule, str]] = [
+BROKEN: list[breaking.Broken] = [
     (traits, "next_ledger", record_only_what_is_about_to_be_written, "at rest"),
     (traits, "next_ledger", record_nothing, "record before"),
     (traits, "created_after", own_whatever_is_declared, "no pool of ours|at rest|come to rest"),
@@ -81,12 +78,7 @@ BROKEN: list[tuple[Any, str, Rule, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "broken", "invariant"), BROKEN, ids=[broken.__name__ for _, _, broken, _ in BROKEN]
-)
-def test_broken_rule_is_caught(
-    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, broken: Rule, invariant: str
-) -> None:
-    monkeypatch.setattr(module, name, functools.partial(broken, getattr(module, name)))
-    with pytest.raises(invariants.BrokenError, match=invariant):
+@breaking.each(BROKEN)
+def test_broken_rule_is_caught(monkeypatch: pytest.MonkeyPatch, broken: breaking.Broken) -> None:
+    with pytest.raises(invariants.BrokenError, match=breaking.put(monkeypatch, broken)):
         trait_worlds.explore(events=1)
