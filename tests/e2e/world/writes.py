@@ -133,8 +133,8 @@ def _concerns_pools(entry: dict[str, Any]) -> bool:
     if about.get("namespace") == cluster.NAMESPACE:
         return True
     # Kubernetes asks every kind of a namespace that is being deleted to empty itself, whether it had objects or not.
-    own_doing = entry["user"]["username"] != "system:serviceaccount:kube-system:namespace-controller"
-    return about.get("apiGroup") == "nova.openstack.c5c3.io" and own_doing
+    emptied = entry["verb"] == "deletecollection" and "namespace-controller" in entry.get("userAgent", "")
+    return about.get("apiGroup") == "nova.openstack.c5c3.io" and not emptied
 
 
 def _text_after(path: pathlib.Path, since: dict[pathlib.Path, int] | None) -> str:
