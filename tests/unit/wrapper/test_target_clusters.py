@@ -185,7 +185,7 @@ def test_changed_registration_is_watched_with_the_new_token(
     eventually(lambda: edge.requests)
     management.register(edge.url, token="another")
     eventually(lambda: "Bearer another" in tokens(edge))
-    assert [change.name for change in changes if change.kind == "Registration"] == ["edge", "edge"]
+    eventually(lambda: [change.name for change in changes if change.kind == "Registration"] == ["edge", "edge"])
 
 
 def test_refused_registration_is_said_and_not_watched(

@@ -105,7 +105,7 @@ class Rig:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         configuration = kubernetes.client.Configuration()
         configuration.host = f"http://127.0.0.1:{self.server.server_address[1]}"
         configuration.retries = False
