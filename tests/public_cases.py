@@ -143,7 +143,7 @@ CASES: Mapping[str, Case] = {
     "C3": Case(
         "the delete answers 204 and the resource provider stays",
         "openstack-discuss 2019-06 #007097, LP#1829479",
-        "no allocation and no provider is deleted by force",
+        "a warning names the provider; no allocation and no provider is deleted by force",
     ),
     "C4": Case(
         "a service delete that fails half way leaves half of it",

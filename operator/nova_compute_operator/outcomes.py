@@ -33,7 +33,7 @@ class Verdict(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A failed task: its role, its name and what it said, free of secrets by the task's own making."""
+    """A task that failed or warned: its role, its name and what it said, free of secrets by the task's own making."""
 
     step: str
     task: str
@@ -53,6 +53,8 @@ class Outcome:
     failure: Failure | None = None
     # Failures that the play itself dealt with; they are part of its work, but worth a line.
     rescued: tuple[Failure, ...] = ()
+    # What tasks that went well want a person to look at.
+    warnings: tuple[Failure, ...] = ()
     step_seconds: Mapping[str, float] = dataclasses.field(default_factory=dict)
     # (system, method, HTTP status) to how many calls the tasks made.
     calls: Mapping[tuple[str, str, str], int] = dataclasses.field(default_factory=dict)
@@ -69,6 +71,7 @@ class Reader:
         self._stalled = False
         self._changed = 0
         self._failures: list[Failure] = []
+        self._warnings: list[Failure] = []
         self._steps: dict[str, float] = {}
         self._calls: collections.Counter[tuple[str, str, str]] = collections.Counter()
         self._complaints: list[str] = []
@@ -90,14 +93,9 @@ class Reader:
         if kind == "runner_on_ok":
             self._changed += bool(result.get("changed"))
             self._statistics(result.get("ansible_stats"), data.get("host"))
+            self._warnings += [_said(data, str(text)) for text in result.get("warnings") or ()]
         elif kind in _FAILURES and not data.get("ignore_errors"):
-            self._failures.append(
-                Failure(
-                    step=_step(data),
-                    task=str(data.get("task") or ""),
-                    message=_message(result),
-                )
-            )
+            self._failures.append(_said(data, _message(result)))
         elif kind == "playbook_on_stats":
             self._statistics({"data": data.get("artifact_data"), "per_host": False}, None)
         elif kind in ("error", "verbose"):
@@ -120,6 +118,7 @@ class Reader:
             changed=self._changed,
             failure=last,
             rescued=tuple(one for one in self._failures if one is not last),
+            warnings=tuple(self._warnings[:_COMPLAINTS]),
             step_seconds=dict(self._steps),
             calls=dict(self._calls),
         )
@@ -135,6 +134,10 @@ class Reader:
         if isinstance(values, Mapping) and STATISTIC in values:
             self._asked = _seconds(values[STATISTIC])
             self._stalled = values.get(STALLED) is True
+
+
+def _said(data: Mapping[str, Any], message: str) -> Failure:
+    return Failure(step=_step(data), task=str(data.get("task") or ""), message=message[:MESSAGE_LIMIT])
 
 
 def _step(data: Mapping[str, Any]) -> str:

@@ -219,6 +219,11 @@ def _log(pool: str, pass_id: str, outcome: outcomes.Outcome) -> None:
             "A step failed",
             extra=log.fields(pool=pool, pass_id=pass_id, step=one.step, task=one.task, error=one.message),
         )
+    for one in outcome.warnings:
+        logger.warning(
+            "A step warns",
+            extra=log.fields(pool=pool, pass_id=pass_id, step=one.step, task=one.task, warning=one.message),
+        )
     if outcome.failure:
         values |= {"step": outcome.failure.step, "task": outcome.failure.task, "error": outcome.failure.message}
     good = outcome.verdict in (outcomes.Verdict.DONE, outcomes.Verdict.CANCELLED)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import drain
 from e2e.conditions import bench as benches
 from e2e.conditions import interposer, objects
 from e2e.conditions import own_nova as own_novas
@@ -376,16 +377,17 @@ def test_provider_that_outlives_its_service_is_left_with_its_allocations(
         bench.run(name, kubeconfig=interposed)
         bench.wait_observed(name)
     bench.wait_no_pod(name, node)
-    bench.run(name, kubeconfig=interposed)
+    ended = bench.run(name, kubeconfig=interposed)
     assert cluster.phases(bench.pool(name)) == {}
     assert node not in bench.cloud.services()
     assert [one["type"] for one in bench.events(name, "ComputeServiceDeleted")] == ["Normal"]
     # Nova says 204 and leaves the provider, which somebody's allocation holds; that is for a person to look at.
+    assert [one.message for one in ended.warnings] == [drain.leftover(node, provider)]
     assert bench.cloud.providers()[node] == provider
     left = bench.cloud._call("placement", "GET", f"/allocations/{CONSUMER}", microversion="1.39")["allocations"]
     assert left[provider]["resources"] == {"VCPU": 1}
     asked = [one for one in bench.interposer.take_requests() if "/allocations" in one or "/resource_providers" in one]
-    assert asked == []
+    assert [one.partition(" ")[0] for one in asked] == ["GET"]
 
 
 CONSUMER = "11111111-2222-4333-8444-555555555555"

@@ -121,3 +121,9 @@ def test_what_the_play_prints_is_told_without_colours_and_with_its_step() -> Non
     reader.take({"event": "verbose", "stdout": "Using ansible.cfg"})
     reader.take(ok() | {"stdout": ""})
     assert printed == [("nodes", "ok: [openstack/pool-a]"), ("", "Using ansible.cfg")]
+
+
+def test_what_a_task_warns_of_is_part_of_the_outcome() -> None:
+    outcome = read(ok(warnings=["look at the provider"]), ok(warnings=[]), ok())
+    assert outcome.warnings == (outcomes.Failure(step="nodes", task="Do", message="look at the provider"),)
+    assert outcome.failure is None

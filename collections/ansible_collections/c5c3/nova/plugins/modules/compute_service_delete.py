@@ -17,6 +17,7 @@ description:
     other pool takes over.
   - Nova takes the host mapping, the resource providers and the aggregate memberships along.
   - A call that fails is returned in RV(errors), so that the other nodes go on.
+  - A resource provider that Nova left behind, since Placement refused to delete it, is a warning, and is left alone.
 extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool, c5c3.nova.nova]
 options:
   ledger:
@@ -69,7 +70,7 @@ errors:
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as nova_client
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import drain
 
@@ -108,7 +109,27 @@ def run(task: entry.Task) -> dict[str, Any]:
             cluster.record_event(
                 given["pool"], "Normal", "ComputeServiceDeleted", f"Deleted the compute service of {node}"
             )
-    return {"changed": drain.DELETED in deletions.values(), "deletions": deletions, "errors": failed, "diff": diff}
+    deleted = [node for node, outcome in deletions.items() if outcome == drain.DELETED]
+    result = {"changed": bool(deleted), "deletions": deletions, "errors": failed, "diff": diff}
+    if warnings := _leftovers(cluster, given["nova"], deleted):
+        result["warnings"] = warnings
+    return result
+
+
+def _leftovers(cluster: kubernetes.Cluster, nova: dict[str, Any], deleted: list[str]) -> list[str]:
+    """What to say of the providers that are still there. A Placement that does not answer holds up no release."""
+    if not deleted:
+        return []
+    found = []
+    try:
+        placement = nova_client.open_placement(cluster, nova)
+        for node in deleted:
+            provider = placement.provider(node)
+            if provider is not None:
+                found.append(drain.leftover(node, provider))
+    except errors.CallError as error:
+        found.append(f"whether Placement still has resource providers of {', '.join(deleted)} is not known: {error}")
+    return found
 
 
 def _difference(services: dict[str, Any], node: str) -> dict[str, Any]:

@@ -124,6 +124,18 @@ def next_ledger(
     return settled
 
 
+def leftover(node: str, provider: str) -> str:
+    """What a person should know of a resource provider that outlived the service of its compute.
+
+    Nova answers 204 to the delete of a service although Placement refused that of the provider, whose allocations may
+    belong to servers that live on elsewhere: nothing of it is ever deleted by force.
+    """
+    return (
+        f"the compute service of {node} is deleted, and its resource provider {provider} is still in Placement: "
+        f"look at `openstack resource provider show --allocations {provider}`"
+    )
+
+
 def _is_released(name: str, services: Services, counts: Counts, deletions: Mapping[str, str]) -> bool:
     """Whether Nova no longer knows the host: its service was deleted, or there was none and no server either."""
     if deletions.get(name) in (DELETED, GONE):
