@@ -25,7 +25,7 @@ for folder in (HERE, HERE.parent / "tests"):
 
 import pictures  # noqa: E402 - the folders are known only now
 import published_metrics  # noqa: E402
-from nova_compute_operator import settings  # noqa: E402
+from nova_compute_operator import settings, unfinished  # noqa: E402
 
 PLUGINS = HERE.parent / "collections" / "ansible_collections" / "c5c3" / "nova" / "plugins"
 OPERATOR = HERE.parent / "operator" / "nova_compute_operator"
@@ -96,6 +96,7 @@ def events() -> str:
         for path in (*sorted((PLUGINS / "modules").glob("*.py")), *sorted(OPERATOR.glob("*.py")))
         for kind, reason, message in _events_of(ast.parse(path.read_text(encoding="utf-8")))
     }
+    rows |= {(f"`{reason}`", "Warning", "…", "`unfinished`") for reason in unfinished.REASONS.values()}
     about = "About a NovaCompute, from `novacompute-controller`. None is recorded while a pool only waits."
     return HEAD.format(title="Events", about=about) + table(("reason", "type", "message", "from"), sorted(rows))
 
@@ -106,7 +107,8 @@ def _events_of(tree: ast.Module) -> Iterator[Row]:
             named = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
             words = [*node.args[1:], *(named[key] for key in ("kind", "reason", "message") if key in named)]
             kind, reason, message = (_text(word) for word in words[:3])
-            yield kind, reason, message
+            if reason != "…":
+                yield kind, reason, message
 
 
 def _text(node: ast.expr) -> str:
@@ -118,12 +120,10 @@ def _text(node: ast.expr) -> str:
             str(part.value) if isinstance(part, ast.Constant) else f"<{_name(ast.unparse(part.value))}>"  # type: ignore[attr-defined]
             for part in node.values
         )
-    return _name(ast.unparse(node)) if ast.unparse(node).endswith("RUN_TIMEOUT") else "…"
+    return "…"
 
 
 def _name(code: str) -> str:
-    if code.endswith("RUN_TIMEOUT"):
-        return "RunTimeout"
     return re.sub(r"\W+", " ", code).strip().split(" ")[-1]
 
 

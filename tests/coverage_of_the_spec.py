@@ -37,15 +37,6 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (  # noqa: 
 Row = tuple[str, ...]
 MARKS = ("condition", "event", "phase", "table", "case")
 
-#: Rows that no test of the whole product reaches, with the reason.
-NOT_YET: Mapping[tuple[str, Row], str] = {
-    (
-        "condition",
-        (conditions.TRAITS, "TargetClusterUnavailable"),
-    ): "only while a registration is withdrawn within a pass: `test_target_clusters.py` has the rule",
-    **{("case", (number,)): why for number, why in public_cases.TO_COME.items()},
-}
-
 
 @dataclasses.dataclass(frozen=True)
 class Table:
@@ -110,12 +101,11 @@ def _marks(decorators: Iterable[ast.expr]) -> Iterator[tuple[str, Row]]:
 
 
 def holes(found: Mapping[tuple[str, Row], Sequence[str]]) -> list[str]:
-    """What is wrong, a line each: a row without a test, a mark that names no row, a row that is reached after all."""
+    """What is wrong, a line each: a row without a test, a mark that names no row."""
     known = {(table.mark, row) for table in tables() for row in table.rows}
-    missing = [f"no test: {_name(*one)}" for one in sorted(known) if one not in found and one not in NOT_YET]
+    missing = [f"no test: {_name(*one)}" for one in sorted(known) if one not in found]
     unknown = [f"no such row: {_name(*one)} in {tests[0]}" for one, tests in found.items() if one not in known]
-    reached = [f"said to be out of reach, yet tested: {_name(*one)}" for one in NOT_YET if one in found]
-    return missing + unknown + reached
+    return missing + unknown
 
 
 def _name(mark: str, row: Row) -> str:
@@ -126,13 +116,9 @@ def lines(found: Mapping[tuple[str, Row], Sequence[str]], *, short: bool) -> Ite
     """The report."""
     for table in tables():
         covered = [row for row in table.rows if (table.mark, row) in found]
-        later = [row for row in table.rows if (table.mark, row) in NOT_YET]
-        yield f"{table.title}: {len(covered)} of {len(table.rows)} rows tested" + (
-            f", {len(later)} later" if later else ""
-        )
+        yield f"{table.title}: {len(covered)} of {len(table.rows)} rows tested"
         for row in table.rows if not short else ():
-            tests = found.get((table.mark, row), [])
-            shown = tests or [NOT_YET.get((table.mark, row), "NO TEST")]
+            shown = found.get((table.mark, row)) or ["NO TEST"]
             if row in table.about:
                 yield f"  {table.about[row]}"
             yield f"  {' '.join(row):<58} {shown[0]}"

@@ -266,6 +266,3 @@ CASES: Mapping[str, Case] = {
         "one field manager, the smallest set, forced only on own children",
     ),
 }
-
-#: Cases whose tests are still to be marked.
-TO_COME: Mapping[str, str] = {}

@@ -19,19 +19,20 @@ import kubernetes
 
 from nova_compute_operator import (
     api,
-    deadlines,
     dispatch,
     folders,
     health,
     leadership,
     log,
     metrics,
+    outcomes,
     passes,
     processes,
     settings,
     slots,
     target_watches,
     triggers,
+    unfinished,
     watches,
 )
 from nova_compute_operator.admission import process as admission_process
@@ -72,7 +73,7 @@ class Operator:
             numbers=self._numbers,
             slots=self._slots,
             sync_period=told.sync_period,
-            on_timeout=self._report_timeout,
+            on_unfinished=self._report_unfinished,
             on_death=self._endings.put,
         )
         self._watches = [
@@ -203,8 +204,8 @@ class Operator:
         unserved = ["webhooks"] if self._admission.unready else []
         return [f"list-{watch.kind.plural}" for watch in unlisted] + unserved + self._unhealthy()
 
-    def _report_timeout(self, pool: str) -> None:
-        deadlines.report(self._server, pool, self._told.pass_timeout)
+    def _report_unfinished(self, pool: str, outcome: outcomes.Outcome) -> None:
+        unfinished.report(self._server, pool, outcome, limit=self._told.pass_timeout)
 
 
 def _slots(wanted: int) -> int:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from nova_compute_operator import folders, log, metrics, outcomes, passes, processes, queue, triggers
+from nova_compute_operator import folders, log, metrics, outcomes, passes, processes, queue, triggers, unfinished
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Dispatcher:
         numbers: metrics.Metrics,
         slots: int,
         sync_period: float,
-        on_timeout: Callable[[str], None],
+        on_unfinished: Callable[[str, outcomes.Outcome], None],
         on_death: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -54,7 +54,7 @@ class Dispatcher:
         self._store = store
         self._numbers = numbers
         self._slots = slots
-        self._on_timeout = on_timeout
+        self._on_unfinished = on_unfinished
         self._on_death = on_death
         self._clock = clock
         self._queue = queue.Queue(clock=clock, sync_period=sync_period)
@@ -176,9 +176,9 @@ class Dispatcher:
         began = self._clock()
         try:
             outcome = self._runs.run(pool, self._cancel, verbosity=verbosity)
-            if outcome.verdict is outcomes.Verdict.TIMEOUT:
+            if outcome.verdict in unfinished.REASONS:
                 # While the pool still counts as running: what is written now must not meet the next pass.
-                self._on_timeout(pool)
+                self._on_unfinished(pool, outcome)
         except Exception:
             # One pool's trouble must not take the slot away from all others.
             logger.exception("A pass broke", extra=log.fields(pool=pool))

@@ -31,11 +31,6 @@ def test_mark_that_names_no_row_is_a_hole(found: Found) -> None:
     assert coverage.holes(more) == ["no such row: event NoSuchEvent in test_x.py::test_x"]
 
 
-def test_row_said_to_be_out_of_reach_may_not_be_tested(found: Found) -> None:
-    late = ("condition", ("TraitsReady", "TargetClusterUnavailable"))
-    assert [line for line in coverage.holes({**found, late: ["test_x.py::test_x"]}) if "out of reach" in line]
-
-
 def test_marks_are_read_from_the_source(tmp_path: pathlib.Path) -> None:
     (tmp_path / "test_a.py").write_text(
         "import pytest\n"

@@ -67,10 +67,16 @@ class Bench:
 
     # --- passes
 
-    def passes_of(self, playbook: pathlib.Path) -> passes.Passes:
+    def passes_of(self, playbook: pathlib.Path, *, clusters_namespace: str = "") -> passes.Passes:
         """What runs passes of a playbook; the product's own as its operator does."""
         engine = self._engine if playbook == PLAYBOOK else None
-        return passes.Passes(playbook=playbook, store=self._store, timeout=_PASS_SECONDS, engine=engine)
+        return passes.Passes(
+            playbook=playbook,
+            store=self._store,
+            timeout=_PASS_SECONDS,
+            engine=engine,
+            clusters_namespace=clusters_namespace,
+        )
 
     def run(
         self,

@@ -36,6 +36,10 @@ PLAYBOOK = """
       ansible.builtin.command: sleep 600
       changed_when: false
       when: "'slow' in novacompute.metadata.labels | default({})"
+    - name: Fail where a pool says so
+      ansible.builtin.fail:
+        msg: "PATCH /there: HTTP 422: {% raw %}{{ refused }}{% endraw %}"
+      when: "'broken' in novacompute.metadata.labels | default({})"
 """
 LEASE = "nova.openstack.c5c3.io"
 
@@ -207,11 +211,7 @@ def test_a_hung_pass_is_ended_and_the_pool_says_so(start: Start, pools: kube.Poo
     label(pools, "a", slow="yes")
     operator = start("--pass-timeout=5s")
 
-    def reported() -> bool:
-        events = pools.server.call("GET", f"/api/v1/namespaces/{namespace}/events").accepted()["items"]
-        return any((one["reason"], one["involvedObject"]["name"]) == ("RunTimeout", "a") for one in events)
-
-    kube.wait_until(reported, "the event", seconds=60)
+    wait_for_event(pools, namespace, "a", "RunTimeout")
     (ready,) = pools.read("a")["status"]["conditions"]
     assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "False", "RunTimeout")
     assert "5 s, its limit" in ready["message"]
@@ -219,6 +219,30 @@ def test_a_hung_pass_is_ended_and_the_pool_says_so(start: Start, pools: kube.Poo
     # The workers it left become the operator's to bury.
     label(pools, "a", slow=None)
     kube.wait_until(lambda: operator.passes()["a"] >= 2 and not operator.defunct(), "no defunct process", seconds=60)
+
+
+@pytest.mark.condition("Ready", "RunFailed")
+def test_a_failed_pass_shows_in_the_pool_with_the_task_and_what_it_said(
+    start: Start, pools: kube.Pools, namespace: str
+) -> None:
+    pools.create_with(name="a").accepted()
+    label(pools, "a", broken="yes")
+    start()
+    wait_for_event(pools, namespace, "a", "RunFailed")
+    (ready,) = pools.read("a")["status"]["conditions"]
+    assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "False", "RunFailed")
+    said = "The last pass failed in Fail where a pool says so: PATCH /there: HTTP 422: {{ refused }}"
+    assert ready["message"] == said
+
+
+def wait_for_event(pools: kube.Pools, namespace: str, pool: str, reason: str) -> None:
+    """Return when the pool has an event with that reason."""
+
+    def recorded() -> bool:
+        events = pools.server.call("GET", f"/api/v1/namespaces/{namespace}/events").accepted()["items"]
+        return any((one["reason"], one["involvedObject"]["name"]) == (reason, pool) for one in events)
+
+    kube.wait_until(recorded, f"the event {reason}", seconds=60)
 
 
 @pytest.mark.case("B8")

@@ -68,6 +68,7 @@ TraitsReady False TargetClusterUnavailable
 Ready True AllReady
 Ready False NotAllReady
 Ready False RunTimeout
+Ready False RunFailed
 VPAReady True VPAReady
 VPAReady True VPANotRequired
 VPAReady False VPANotInstalled

@@ -151,11 +151,12 @@ def test_override_that_is_taken_back_is_no_news() -> None:
     assert status.new_override(overridden("[libvirt] virt_type"), overridden("none", "True")) == ""
 
 
-# --- when a pass was ended at its deadline
+# --- when a pass did not come to its end
 
 
 def ended(before: objects.Data, now: str = NOW) -> objects.Data:
-    return status.after_deadline(before, limit=600.0, generation=4, now=now)
+    message = status.message_of_deadline(600.0)
+    return status.after_unfinished(before, reason="RunTimeout", message=message, generation=4, now=now)
 
 
 def test_ended_pass_shows_in_ready_and_leaves_every_step_its_word() -> None:
@@ -174,3 +175,15 @@ def test_second_ended_pass_writes_nothing_new() -> None:
 def test_whole_pass_after_an_ended_one_makes_ready_anew() -> None:
     (_, ready) = after(ended(after({})))["conditions"]
     assert ready["reason"] == "NotAllReady"
+
+
+@pytest.mark.parametrize(
+    ("step", "task", "said", "message"),
+    [
+        ("nodes", "Write the ledger", "HTTP 422", "The last pass failed in nodes: Write the ledger: HTTP 422"),
+        ("", "Hold the deletion", "HTTP 422", "The last pass failed in Hold the deletion: HTTP 422"),
+        ("", "", "", "The last pass failed: see the log of the operator"),
+    ],
+)
+def test_failed_pass_is_named_by_its_task(step: str, task: str, said: str, message: str) -> None:
+    assert status.message_of_failure(step, task, said) == message

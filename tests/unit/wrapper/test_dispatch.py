@@ -62,7 +62,8 @@ def script() -> Script:
 
 
 @pytest.fixture
-def timeouts() -> list[str]:
+def unfinished() -> list[tuple[str, outcomes.Verdict]]:
+    """What the owners of pools are told."""
     return []
 
 
@@ -73,7 +74,7 @@ def numbers() -> metrics.Metrics:
 
 @pytest.fixture
 def dispatcher(
-    tmp_path: pathlib.Path, script: Script, timeouts: list[str], numbers: metrics.Metrics
+    tmp_path: pathlib.Path, script: Script, unfinished: list[tuple[str, outcomes.Verdict]], numbers: metrics.Metrics
 ) -> Iterator[dispatch.Dispatcher]:
     store = folders.Folders(tmp_path / "data")
     made = dispatch.Dispatcher(
@@ -82,8 +83,8 @@ def dispatcher(
         numbers=numbers,
         slots=2,
         sync_period=600,
-        on_timeout=timeouts.append,
-        on_death=timeouts.append,
+        on_unfinished=lambda pool, outcome: unfinished.append((pool, outcome.verdict)),
+        on_death=lambda _: None,
     )
     made.start()
     yield made
@@ -125,13 +126,27 @@ def test_a_pass_that_breaks_frees_its_slot_and_is_tried_again(
     assert numbers.registry.get_sample_value("nova_compute_operator_passes_total", {"outcome": "failed"})
 
 
-def test_a_pass_past_its_deadline_is_reported(
-    dispatcher: dispatch.Dispatcher, script: Script, timeouts: list[str]
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        (outcomes.Verdict.TIMEOUT, True),
+        (outcomes.Verdict.FAILED, True),
+        (outcomes.Verdict.DONE, False),
+        (outcomes.Verdict.CANCELLED, False),
+    ],
+)
+def test_a_pass_that_did_not_come_to_its_end_is_told_to_the_owner(
+    dispatcher: dispatch.Dispatcher,
+    script: Script,
+    unfinished: list[tuple[str, outcomes.Verdict]],
+    verdict: outcomes.Verdict,
+    told: bool,  # noqa: FBT001
 ) -> None:
-    script.act = lambda *_: outcomes.Outcome(verdict=outcomes.Verdict.TIMEOUT, seconds=600)
+    script.act = lambda *_: outcomes.Outcome(verdict=verdict, seconds=600)
     dispatcher.open()
     dispatcher.take(appears("a"))
-    eventually(lambda: "ns/a" in timeouts, "the report")
+    eventually(lambda: script.ended and dispatcher.running == 0, "the end of the pass")
+    assert (("ns/a", verdict) in unfinished) == told
 
 
 def test_a_pool_that_is_gone_is_not_run_again(dispatcher: dispatch.Dispatcher, script: Script) -> None:
@@ -197,12 +212,18 @@ def test_a_pool_whose_end_cannot_be_reported_keeps_its_passes(
 ) -> None:
     script.act = lambda *_: outcomes.Outcome(verdict=outcomes.Verdict.TIMEOUT, seconds=600)
 
-    def cannot(pool: str) -> None:
+    def cannot(pool: str, _: outcomes.Outcome) -> None:
         raise RuntimeError(pool)
 
     store = folders.Folders(tmp_path / "data")
     made = dispatch.Dispatcher(
-        runs=script, store=store, numbers=numbers, slots=1, sync_period=600, on_timeout=cannot, on_death=lambda _: None
+        runs=script,
+        store=store,
+        numbers=numbers,
+        slots=1,
+        sync_period=600,
+        on_unfinished=cannot,
+        on_death=lambda _: None,
     )
     made.start()
     made.open()

@@ -226,7 +226,7 @@ def test_pools_of_a_cluster_that_does_not_answer_leave_a_slot_for_fifty_others(t
         numbers=metrics.Metrics(),
         slots=2,
         sync_period=600,
-        on_timeout=lambda *_: None,
+        on_unfinished=lambda *_: None,
         on_death=lambda reason: None,
     )
     dispatcher.start()

@@ -24,8 +24,9 @@ TRAITS: Final = "TraitsReady"
 SERVICES: Final = "ServicesReady"
 EXTRA_CONFIG: Final = "ExtraConfigHealthy"
 READY: Final = "Ready"
-#: The reason of Ready, and of an event, that no pass records: the operator does, of one that it ended.
+#: The reasons of Ready, and of events, that no pass records: the operator does, of one that it ended or that failed.
 RUN_TIMEOUT: Final = "RunTimeout"
+RUN_FAILED: Final = "RunFailed"
 
 #: The eight types that feed Ready, in the order of the pass.
 STEPS: Final = (NOVA, NODES, CONFIG, DAEMON_SET, VPA, AGGREGATES, TRAITS, SERVICES)
@@ -431,13 +432,20 @@ REASONS: Final = (
         "At least one of the eight conditions is not True.",
         "Look at the conditions that are not True.",
     ),
-    # Not of the specification, which knows no pass that does not end.
+    # Not of the specification, which knows no pass that does not come to its end.
     _row(
         READY,
         RUN_TIMEOUT,
         Flow.CONTINUES,
         "The last pass was ended at its limit; the other conditions keep what the pass before it said.",
         "The operator's log names the pass; the next one starts by itself, and a whole one says Ready anew.",
+    ),
+    _row(
+        READY,
+        RUN_FAILED,
+        Flow.CONTINUES,
+        "The last pass failed before it could write the status, as when the API server refuses a write to the pool.",
+        "The message names the task and what it said; the next pass starts by itself, and a whole one says Ready anew.",
     ),
 )
 

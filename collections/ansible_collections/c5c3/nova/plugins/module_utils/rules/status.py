@@ -29,17 +29,29 @@ def after_pass(
     return _trimmed({**status, **fields, "conditions": merged, "observedGeneration": generation})
 
 
-def after_deadline(status: Mapping[str, Any], *, limit: float, generation: int, now: str) -> dict[str, Any]:
-    """The status of a pool whose pass was ended after ``limit`` seconds: Ready says so, and every step keeps its word.
+def after_unfinished(
+    status: Mapping[str, Any], *, reason: str, message: str, generation: int, now: str
+) -> dict[str, Any]:
+    """The status of a pool whose pass did not come to its end: Ready says so, and every step keeps its word.
 
-    The same limit says the same, so a pool whose passes all hang is written once.
+    What says the same again is no change, so a pool whose passes all hang or all fail is written once.
     """
-    message = f"The last pass was ended after {limit:g} s, its limit; the next one starts by itself"
-    ended = conditions.outcome(conditions.READY, conditions.RUN_TIMEOUT, message)["condition"]
+    ended = conditions.outcome(conditions.READY, reason, message)["condition"]
     return {
         **status,
         "conditions": conditions.put(status.get("conditions", []), [ended], generation=generation, now=now),
     }
+
+
+def message_of_deadline(limit: float) -> str:
+    """What Ready says of a pass that was ended after ``limit`` seconds."""
+    return f"The last pass was ended after {limit:g} s, its limit; the next one starts by itself"
+
+
+def message_of_failure(step: str, task: str, said: str) -> str:
+    """What Ready says of a pass that failed: in which step and task, either of which may be empty, and what it said."""
+    where = ": ".join(part for part in (step, task) if part)
+    return f"The last pass failed{f' in {where}' if where else ''}: {said or 'see the log of the operator'}"
 
 
 def _trimmed(status: Mapping[str, Any]) -> dict[str, Any]:
