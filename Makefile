@@ -19,7 +19,7 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint docs test-unit test-plays test-chart test-lab ## everything: checks, then the tests, fast ones first
+test: lint docs test-unit test-plays test-chart test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
 
 test-unit: venv ## the tests that need nothing but Python
 	$(PYTEST) --numprocesses=auto --dist=loadscope tests/unit

@@ -5,8 +5,8 @@
     python tests/coverage_of_the_spec.py [--short]
 
 The rows are read from the product's own tables and from `public_cases.py`, the tests from the marks in their source
-(`condition`, `event`, `phase`, `table`, `case`): nothing is run or collected. That a marked test really saw its
-condition or phase is asserted when it runs, see tests/e2e/conditions/conftest.py.
+(`condition`, `event`, `phase`, `table`, `case`, `page`): nothing is run or collected. That a marked test really saw its
+condition or phase, or typed what stands on its page, is asserted when it runs, see the conftest.py files of tests/e2e.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ for _folder in (ROOT / "collections", ROOT / "operator", TESTS):
     if str(_folder) not in sys.path:
         sys.path.insert(0, str(_folder))
 
+import pages  # noqa: E402 - the folders are known only now
 import public_cases  # noqa: E402 - the folders are known only now
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import (  # noqa: E402 - the folders are known only now
     compute_config,
@@ -35,7 +36,7 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (  # noqa: 
 )
 
 Row = tuple[str, ...]
-MARKS = ("condition", "event", "phase", "table", "case")
+MARKS = ("condition", "event", "phase", "table", "case", "page")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +58,7 @@ def tables() -> list[Table]:
         Table(f"Owned keys ({len(compute_config.OWNED_KEYS)})", "table", [("owned keys",)]),
         Table("Volumes of the pod", "table", [("volumes",)]),
         _cases(),
+        Table("Commands in the documentation", "page", pages.shell_sections()),
     ]
 
 

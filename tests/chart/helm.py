@@ -42,12 +42,16 @@ class Helm:
         tell = progress.Board(rich.console.Console(file=sys.stderr)).part("Helm")
         return cls(program=programs.find_or_build_helm(tell), folder=folder)
 
+    @property
+    def homes(self) -> dict[str, str]:
+        """The variables that keep it to its folder."""
+        return {f"HELM_{name}_HOME": str(self.folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
+
     def run(self, *arguments: str, kubeconfig: pathlib.Path | None = None) -> subprocess.CompletedProcess[str]:
-        homes = {f"HELM_{name}_HOME": str(self.folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
         environment = {key: value for key, value in os.environ.items() if not key.startswith("HELM_")}
         environment["KUBECONFIG"] = str(kubeconfig or "/dev/null")
         return subprocess.run(
-            [self.program, *arguments], env=environment | homes, capture_output=True, text=True, check=False
+            [self.program, *arguments], env=environment | self.homes, capture_output=True, text=True, check=False
         )
 
 

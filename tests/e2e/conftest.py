@@ -11,10 +11,13 @@ from collections.abc import Generator, Iterator
 
 import pytest
 from e2e.world import operator_process, pools, stand, waiting
+from e2e.world import reader as readers
 from e2e.world import world as worlds
 
 #: The specification's poll times, from ten seconds to a minute, become two to twelve seconds.
 POLL_SCALE = 0.2
+
+_PASSED = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session")
@@ -88,12 +91,24 @@ def world(idle_world: worlds.World) -> worlds.World:
     return idle_world
 
 
+@pytest.fixture
+def reader(request: pytest.FixtureRequest, the_stand: stand.Stand, tmp_path: pathlib.Path) -> Iterator[readers.Reader]:
+    """A reader of the documentation. What the test's marks say that it types has to have been typed."""
+    made = readers.Reader(the_stand, tmp_path)
+    yield made
+    meant = {mark.args for mark in request.node.iter_markers("page")}
+    if request.node.stash.get(_PASSED, False):
+        assert meant == made.done, f"typed, and not said by a mark, or the other way: {sorted(meant ^ made.done)}"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show with a failure what the pools, Nova and the operator looked like at that moment."""
     report = yield
+    if report.when == "call":
+        item.stash[_PASSED] = report.passed
     known = getattr(item, "funcargs", {}).get("idle_world")
     if report.failed and isinstance(known, worlds.World):
         report.sections.append(("what there was", known.evidence()))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from e2e.world import cluster, operator_process, stand
+from e2e.world import reader as readers
 from e2e.world import world as worlds
 from novalab import crds
 from novalab.hypervisor_operator import process
@@ -98,10 +99,12 @@ class SharedWorld(worlds.World):
         self.stand.output("kubectl", "delete", "hypervisor", node, "--ignore-not-found")
         self.cluster.patch("Node", node, {"spec": {"taints": None}})
 
-    def onboarded_pool(self, *nodes: str, traits: tuple[str, ...] = ("CUSTOM_E2E",)) -> tuple[str, dict[str, str]]:
+    def onboarded_pool(
+        self, *nodes: str, traits: tuple[str, ...] = ("CUSTOM_E2E",), selector: dict[str, str] | None = None
+    ) -> tuple[str, dict[str, str]]:
         """A settled pool of these nodes, whose onboarding by the hypervisor operator is complete."""
         self.hypervisors.start()
-        name, selector = self.new_pool(*nodes, traits=list(traits))
+        name, selector = self.new_pool(*nodes, traits=list(traits), selector=selector)
         self.wait_pool(
             name, "the nodes are Active", lambda seen: cluster.phases(seen) == dict.fromkeys(nodes, "Active")
         )
@@ -260,23 +263,15 @@ def test_traits_of_a_pool_reach_placement_through_the_hypervisor_operator_and_le
     assert (reasons["TraitCreated"], reasons["TraitDeleted"]) == (2, 2)
 
 
-def test_node_in_manual_maintenance_is_emptied_by_migration_and_then_leaves_its_pool(world: SharedWorld) -> None:
-    name, selector = world.onboarded_pool(FIRST, SECOND)
+@pytest.mark.page("docs/how-to/drain.md", "Under the hypervisor operator")
+def test_node_in_manual_maintenance_is_emptied_by_migration_and_then_leaves_its_pool(
+    world: SharedWorld, reader: readers.Reader
+) -> None:
+    name, _ = world.onboarded_pool(FIRST, SECOND, selector={"openstack.c5c3.io/nova-compute-pool": "a"})
     servers = [world.boot(FIRST), world.boot(FIRST)]
-
-    world.hypervisors.patch(FIRST, maintenance="manual", maintenanceReason="leaving its pool")
-    world.wait(
-        f"{FIRST} is evicted",
-        lambda: world.hypervisors.hypervisor(FIRST),
-        lambda seen: seen.get("status", {}).get("evicted") is True,
-    )
-    assert cluster.verdict(world.hypervisors.eviction(FIRST), "Evicting") == "False Succeeded"
+    reader.does("docs/how-to/drain.md", "Under the hypervisor operator")
     assert {world.cloud.server(server)["OS-EXT-SRV-ATTR:host"] for server in servers} == {SECOND}
     assert [world.cloud.server(server)["status"] for server in servers] == ["ACTIVE", "ACTIVE"]
-    service = world.cloud.services()[FIRST]
-    assert (service["status"], service["disabled_reason"]) == ("disabled", "Hypervisor CRD: spec.maintenance=manual")
-
-    world.unlabel(FIRST, selector)
     world.wait_dropped(name, FIRST)
     # The row stays in the table after the service is deleted, with the reason that it had at the end.
     rows = world.stand.sql(

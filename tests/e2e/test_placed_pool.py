@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 from e2e.world import cluster, placed, pools, stand
+from e2e.world import reader as readers
 from e2e.world import world as worlds
 from novalab import targets
 
@@ -176,3 +177,17 @@ def test_cluster_that_returns_before_it_is_given_up_is_drained_in_order(
     world.wait_gone(name)
     assert "RemoteChildrenAbandoned" not in world.reasons(name)
     assert (edge.children(name), world.cloud.services()) == ([], {})
+
+
+@pytest.mark.page("docs/how-to/target-clusters.md", "Register a cluster")
+def test_cluster_is_registered_as_its_page_says(
+    world: worlds.World, edge: placed.Target, reader: readers.Reader
+) -> None:
+    # The reader's cluster has neither the namespace of the pools nor the operator's rights yet.
+    edge.withdraw()
+    edge.forget()
+    reader.know(edge)
+    reader.does("docs/how-to/target-clusters.md", "Register a cluster")
+    edge.mirror_contract()
+    name, _ = new_pool(world, edge, placed.NODE)
+    world.wait_settled(name, placed.NODE)

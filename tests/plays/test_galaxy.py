@@ -51,6 +51,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return folder
 
 
+@pytest.mark.page("collections/ansible_collections/c5c3/nova/README.md", "Install")
 def test_tarball_has_roles_and_licences_and_no_waste(installed: pathlib.Path) -> None:
     there = installed / "ansible_collections/c5c3/nova"
     assert sorted(path.name for path in (there / "roles").iterdir()) == ROLES

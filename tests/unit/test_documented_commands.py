@@ -3,32 +3,24 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
 
+import pages
 import pytest
 import yaml
 from kubectl_novacompute import __main__ as plugin
 
-TREE = pathlib.Path(__file__).parents[2]
-PAGES = [TREE / "README.md", TREE / "lab" / "README.md", *sorted((TREE / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^( *)```(?:sh|bash)?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-VALUES = yaml.safe_load((TREE / "charts" / "nova-compute-operator" / "values.yaml").read_text())
-
-
-def blocks() -> Iterator[tuple[str, str]]:
-    for page in PAGES:
-        for indent, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-            yield str(page.relative_to(TREE)), re.sub(rf"^{indent}", "", text, flags=re.MULTILINE)
+VALUES = yaml.safe_load((pages.TREE / "charts" / "nova-compute-operator" / "values.yaml").read_text())
+BLOCKS = [block for path in pages.PAGES for block in pages.blocks(path) if block.is_shell]
 
 
 def commands(program: str, *, running_text: bool = True) -> list[list[str]]:
     """The words of every command of a program, in blocks and in running text."""
-    texts = [text.replace("\\\n", " ") for _, text in blocks()]
-    inline = [code for page in PAGES for code in re.findall(rf"`({program}[^`]*)`", page.read_text(encoding="utf-8"))]
+    texts = [block.text.replace("\\\n", " ") for block in BLOCKS]
+    running = [path.read_text(encoding="utf-8") for path in pages.PAGES]
+    inline = [code for text in running for code in re.findall(rf"`({program}[^`]*)`", text)]
     lines = [line.strip() for text in texts for line in text.splitlines()]
     return [
         shlex.split(line, comments=True)
@@ -37,18 +29,16 @@ def commands(program: str, *, running_text: bool = True) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("page", "text"), [block for block in blocks() if re.search(r"^(kubectl|helm|make|ansible)", block[1])]
-)
-def test_the_shell_takes_every_block(page: str, text: str) -> None:
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.page}: {block.heading}")
+def test_the_shell_takes_every_block(block: pages.Block) -> None:
     # What a person fills in is a word, and no redirection.
-    filled = re.sub(r"<[\w-]+>", "word", text)
+    filled = re.sub(r"<[\w-]+>", "word", block.text)
     done = subprocess.run(["bash", "-n"], input=filled, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{page}: {done.stderr}\n{text}"
+    assert done.returncode == 0, f"{block.page}: {done.stderr}\n{block.text}"
 
 
 def test_targets_of_make_exist() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (TREE / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (pages.TREE / "Makefile").read_text(), re.MULTILINE))
     named = {word for words in commands("make") for word in words[1:2]}
     assert named
     assert named <= targets
@@ -57,7 +47,7 @@ def test_targets_of_make_exist() -> None:
 def test_playbooks_exist() -> None:
     named = {word for words in commands("ansible-playbook") for word in words if word.endswith(".yml")}
     assert named
-    assert {name for name in named if not (TREE / name).is_file()} == set()
+    assert {name for name in named if not (pages.TREE / name).is_file()} == set()
 
 
 def test_the_plugin_takes_its_commands() -> None:
@@ -71,7 +61,7 @@ def test_the_plugin_takes_its_commands() -> None:
 def test_values_that_are_set_exist_in_the_chart() -> None:
     shown = [
         pair
-        for page in PAGES
+        for page in pages.PAGES
         for pairs in re.findall(r"--set ([\w.=,]+)", page.read_text(encoding="utf-8"))
         for pair in pairs.split(",")
     ]
@@ -81,3 +71,12 @@ def test_values_that_are_set_exist_in_the_chart() -> None:
         for key in pair.partition("=")[0].split("."):
             assert key in value, f"{pair} is no value of the chart"
             value = value[key]
+
+
+@pytest.mark.page("README.md", "See it, and prove it")
+def test_the_two_commands_of_the_readme_are_those_that_are_run() -> None:
+    assert [words for words in commands("make", running_text=False) if words[1:] in (["demo"], ["test"])]
+    makefile = (pages.TREE / "Makefile").read_text()
+    (needs,) = re.findall(r"^test:([^#\n]*)", makefile, re.MULTILINE)
+    assert needs.split()[-1] == "demo"
+    assert (pages.TREE / ".ci" / "run").read_text().splitlines()[-1] == "make test"

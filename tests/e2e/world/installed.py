@@ -43,7 +43,7 @@ class InstalledOperator:
         """
         log = self._stand.audit_log()
         self._before = {log: log.stat().st_size}
-        self._values = self._of_the_lab() | values
+        self._values = of_the_lab(self._folder, self._poll_scale) | values
         return self._helm(
             *("install", helm.RELEASE, str(helm.CHART), "--values", self._chart.values(self._values)),
             *("--wait", "--timeout", f"{_START_SECONDS:.0f}s"),
@@ -116,21 +116,6 @@ class InstalledOperator:
         entries = writes.all_entries(self._stand, since=self._before)
         return [entry for entry in entries if entry["user"]["username"] == user]
 
-    def _of_the_lab(self) -> dict[str, Any]:
-        environment = {} if self._poll_scale is None else {"NOVA_COMPUTE_POLL_SCALE": str(self._poll_scale)}
-        return {
-            "command": [str(wheel.install(self._folder))],
-            # Its pods share the ports of the machine.
-            "replicas": 1,
-            "metrics": {"port": _free_port()},
-            "health": {"port": _free_port()},
-            "webhook": {"port": _free_port()},
-            "nodeSelector": {"lab.c5c3.io/role": "control"},
-            # No name of a Service resolves on the machine.
-            "openstack": {"reach": "proxy"},
-            "extraEnv": [{"name": name, "value": value} for name, value in environment.items()],
-        }
-
     def _helm(self, *arguments: str) -> str:
         done = self._chart.helm.run(*arguments, "--namespace", helm.NAMESPACE, kubeconfig=self._stand.lab.kubeconfig)
         assert done.returncode == 0, f"helm {arguments[0]}: exit {done.returncode}\n{done.stderr}\n{self.tail()}"
@@ -139,6 +124,23 @@ class InstalledOperator:
     def _logs(self) -> list[pathlib.Path]:
         found = (self._stand.lab.logs / "pods").glob(f"{helm.NAMESPACE}_{helm.FULLNAME}-*/operator.*.log")
         return sorted(found, key=lambda path: path.stat().st_mtime)
+
+
+def of_the_lab(folder: pathlib.Path, poll_scale: float | None) -> dict[str, Any]:
+    """The values of the chart with which it runs in the lab, from a wheel that is built into the folder."""
+    environment = {} if poll_scale is None else {"NOVA_COMPUTE_POLL_SCALE": str(poll_scale)}
+    return {
+        "command": [str(wheel.install(folder))],
+        # Its pods share the ports of the machine.
+        "replicas": 1,
+        "metrics": {"port": _free_port()},
+        "health": {"port": _free_port()},
+        "webhook": {"port": _free_port()},
+        "nodeSelector": {"lab.c5c3.io/role": "control"},
+        # No name of a Service resolves on the machine.
+        "openstack": {"reach": "proxy"},
+        "extraEnv": [{"name": name, "value": value} for name, value in environment.items()],
+    }
 
 
 def _right(entry: Mapping[str, Any]) -> Right:

@@ -45,6 +45,11 @@ class Target:
             self._stand.lab, "delete", "secret", f"--namespace={targets.CLUSTERS_NAMESPACE}", self.lab.family
         )
 
+    def forget(self) -> None:
+        """Take away what it was given for the operator: the namespace of the pools, and the operator's account."""
+        for namespace in (cluster.NAMESPACE, targets.ACCESS_NAMESPACE):
+            targets.kubectl(self.lab, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=120s")
+
     def mirror_contract(self) -> None:
         """Copy the compute contract there, as a ControlPlane does."""
         targets.mirror_contract(self._stand.lab, self.lab)

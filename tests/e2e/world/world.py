@@ -62,9 +62,9 @@ class World:
         self.cluster.apply(manifest)
         return name
 
-    def new_pool(self, *nodes: str, **spec: Any) -> tuple[str, dict[str, str]]:
-        """A pool of exactly these nodes, under a new name; returns the name and the selector."""
-        selector = self.selector()
+    def new_pool(self, *nodes: str, selector: dict[str, str] | None = None, **spec: Any) -> tuple[str, dict[str, str]]:
+        """A pool of exactly these nodes, under a new name; returns it and the selector, new unless given."""
+        selector = selector or self.selector()
         for node in nodes:
             self.label(node, selector)
         name = f"pool-{uuid.uuid4().hex[:8]}"
@@ -98,8 +98,12 @@ class World:
 
     def enable_service(self, host: str) -> None:
         """Enable a service as a person would."""
-        self._enabled.append(host)
+        self.note_enabled(host)
         self.cloud.enable_service(host)
+
+    def note_enabled(self, host: str) -> None:
+        """Say that the test has a person enable the service by another way."""
+        self._enabled.append(host)
 
     # --- seeing things
 

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the documentation, typed word by word: what they promise comes true."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from chart import helm
+from e2e.conftest import POLL_SCALE
+from e2e.world import cluster, installed, pools, stand, waiting
+from e2e.world import reader as readers
+from e2e.world import world as worlds
+
+page = pytest.mark.page
+
+LABEL = "openstack.c5c3.io/nova-compute-pool"
+NODE, OTHER_NODE = "compute-1", "compute-2"
+START = "docs/index.md"
+DRAIN = "docs/how-to/drain.md"
+STUCK = "docs/how-to/stuck-drain.md"
+
+
+def new_pool(world: worlds.World, letter: str, *nodes: str, **spec: object) -> str:
+    """The pool of the pages with this letter, of these nodes; returns its name."""
+    for node in nodes:
+        world.label(node, {LABEL: letter})
+    return world.apply(pools.manifest(f"pool-{letter}", {LABEL: letter}, **spec))
+
+
+@pytest.fixture
+def chart(the_stand: stand.Stand, reader: readers.Reader) -> Iterator[None]:
+    """A reader who has Helm, which takes the values that the lab needs as if they were the chart's own."""
+    folder = the_stand.lab.root / "pages"
+    folder.mkdir(exist_ok=True)
+    program = helm.Helm.find(folder)
+    values = helm.Chart(program).values(installed.of_the_lab(folder, POLL_SCALE))
+    homes = " ".join(f"{name}={shlex.quote(folder)}" for name, folder in program.homes.items())
+    reader.provide(
+        "helm",
+        f'case "$1" in install|upgrade) set -- "$@" --values {shlex.quote(values)} ;; esac\n'
+        f'exec env {homes} {shlex.quote(str(program.program))} "$@"',
+    )
+    yield
+    if the_stand.cluster.get("Deployment", "nova-compute-operator") is not None:
+        arguments = ("uninstall", "nova-compute-operator", "--namespace", "openstack")
+        program.run(*arguments, kubeconfig=the_stand.lab.kubeconfig)
+
+
+@pytest.fixture
+def clean(the_stand: stand.Stand) -> Iterator[None]:
+    """A lab in which the reader begins with nothing, and leaves nothing."""
+    assert the_stand.cloud.services() == {}, "an earlier test left compute services behind"
+    yield
+    the_stand.cluster.set_labels(NODE, {LABEL: None})
+    if the_stand.cluster.delete("NovaCompute", "pool-a"):
+        waiting.wait_for(
+            "the pool is gone",
+            lambda: the_stand.cluster.get("NovaCompute", "pool-a"),
+            lambda seen: seen is None,
+            seconds=240,
+        )
+
+
+@page("docs/index.md", "Install the operator")
+@page("docs/how-to/upgrade.md", "Upgrade")
+@page("docs/index.md", "Make a pool")
+@page("docs/index.md", "Look at it")
+@page("docs/index.md", "Let a node go")
+@page("docs/index.md", "Take it away")
+def test_ten_minutes_with_a_pool(the_stand: stand.Stand, reader: readers.Reader, chart: None, clean: None) -> None:
+    assert "nova-compute-operator   1/1" in reader.does(START, "Install the operator")
+    assert "REVISION: 2" in reader.does("docs/how-to/upgrade.md", "Upgrade")
+
+    manifest = yaml.safe_load(reader.shown(START, "Make a pool", "yaml"))
+    # The lab's Nova has another name, and its computes boot no real servers.
+    manifest["spec"] = pools.manifest("pool-a", manifest["spec"]["nodeSelector"])["spec"]
+    (reader.folder / "pool-a.yaml").write_text(yaml.safe_dump(manifest))
+    assert NODE in reader.does(START, "Make a pool")
+
+    shown = reader.does(START, "Look at it")
+    assert "Active" in shown
+    assert "Reason:                AllReady" in shown
+
+    reader.does(START, "Let a node go")
+    assert cluster.phases(the_stand.cluster.read("NovaCompute", "pool-a")) == {}
+    assert the_stand.cloud.services() == {}
+
+    reader.does(START, "Take it away")
+    assert the_stand.cluster.get("NovaCompute", "pool-a") is None
+    assert the_stand.cloud.aggregates() == {}
+
+
+@page("docs/how-to/drain.md", "Without it")
+@page("docs/how-to/drain.md", "What follows")
+def test_drain_and_change_of_mind(world: worlds.World, reader: readers.Reader) -> None:
+    name = new_pool(world, "a", NODE, OTHER_NODE)
+    world.wait_settled(name, NODE, OTHER_NODE)
+    server = world.boot(NODE)
+    world.unlabel(NODE, {LABEL: "a"})
+    world.wait_draining(name, NODE, 1)
+    world.label(NODE, {LABEL: "a"})
+    world.wait_settled(name, NODE, OTHER_NODE)
+    assert world.cloud.services()[NODE]["status"] == "disabled"
+    reader.does(DRAIN, "What follows")
+    world.expect_enabled(NODE)
+    assert world.cloud.services()[NODE]["status"] == "enabled"
+
+    assert server in reader.does(DRAIN, "Without it", server=server)
+    world.wait_dropped(name, NODE)
+    assert world.cloud.server(server)["OS-EXT-SRV-ATTR:host"] == OTHER_NODE
+
+
+@page("docs/how-to/move-a-node.md", "Move a node to another pool")
+def test_node_moves_to_another_pool(world: worlds.World, reader: readers.Reader) -> None:
+    old = new_pool(world, "a", NODE)
+    new = new_pool(world, "b")
+    world.wait_settled(old, NODE)
+    before = world.cloud.services()[NODE]["id"]
+    assert NODE in reader.does("docs/how-to/move-a-node.md", "Move a node to another pool")
+    world.wait_settled(new, NODE)
+    assert cluster.phases(world.cluster.read("NovaCompute", old)) == {}
+    assert world.cloud.services()[NODE]["id"] == before
+    assert world.cloud.services()[NODE]["status"] == "enabled"
+
+
+@page("docs/how-to/take-over-a-node.md", "Take over a node")
+def test_node_of_another_deployment_is_taken_over(world: worlds.World, reader: readers.Reader) -> None:
+    # A nova-compute that ran without this operator: its pods are gone, its service is still in Nova.
+    foreign, _ = world.new_pool(NODE)
+    world.wait_settled(foreign, NODE)
+    world.operator.stop()
+    before = world.cloud.services()[NODE]["id"]
+    world.cluster.delete("NovaCompute", foreign)
+    world.cluster.patch("NovaCompute", foreign, {"metadata": {"finalizers": None}})
+    world.wait("its pods are gone", lambda: world.pods_on(foreign, NODE), lambda found: not found)
+    world.operator.start()
+
+    new_pool(world, "a")
+    shown = reader.does("docs/how-to/take-over-a-node.md", "Take over a node")
+    world.undo.callback(world.cluster.set_labels, NODE, {LABEL: None})
+    assert before in shown
+    assert " up " in shown
+
+
+@page("docs/how-to/rotate-the-service-user.md", "Rotate the service user")
+def test_changed_contract_is_rolled_out(world: worlds.World, reader: readers.Reader) -> None:
+    name = new_pool(world, "a", NODE)
+    world.wait_settled(name, NODE)
+    (old,) = (pod["metadata"]["name"] for pod in world.pods_on(name, NODE))
+    contract = f"{stand.NOVA}-compute-config"
+    data = world.cluster.read("Secret", contract)["data"]
+    world.undo.callback(world.cluster.patch, "Secret", contract, {"data": {"rotated": None}})
+    world.cluster.patch("Secret", contract, {"data": {**data, "rotated": data["password"]}})
+    template = ("spec", "template", "metadata", "annotations")
+    before = _at(world.cluster.read("DaemonSet", f"{name}-nova-compute"), *template)
+    world.wait(
+        "the template has the new digest",
+        lambda: _at(world.cluster.read("DaemonSet", f"{name}-nova-compute"), *template),
+        lambda now: now != before,
+    )
+    reader.does("docs/how-to/rotate-the-service-user.md", "Rotate the service user")
+    (new,) = (pod["metadata"]["name"] for pod in world.pods_on(name, NODE))
+    assert new != old
+
+
+def _at(item: cluster.Object, *path: str) -> object:
+    for key in path:
+        item = item[key]
+    return item
+
+
+@page("docs/how-to/downgrade-with-traits.md", "Downgrade with traits")
+def test_traits_are_taken_back_before_a_downgrade(world: worlds.World, reader: readers.Reader) -> None:
+    name = new_pool(world, "a", traits=["CUSTOM_PAGES"])
+    world.wait_pool(name, "the traits are judged", lambda seen: "TraitsReady" in cluster.conditions(seen))
+    reader.does("docs/how-to/downgrade-with-traits.md", "Downgrade with traits")
+    assert not {"traits", "hostTraits"} & set(world.cluster.read("NovaCompute", name)["spec"])
+
+
+@page("docs/by-hand.md", "One pass")
+@page("docs/by-hand.md", "A look")
+@page("docs/wrapper.md", "What a pass is given, and what is read from it")
+@page("docs/how-to/stuck-drain.md", "When a drain does not finish")
+@page("docs/how-to/stuck-drain.md", "The way out")
+def test_drain_that_does_not_finish_and_the_way_out(world: worlds.World, reader: readers.Reader) -> None:
+    name = new_pool(world, "a", NODE)
+    world.wait_settled(name, NODE)
+    server = world.boot(NODE)
+    reader.does("docs/by-hand.md", "One pass")
+    reader.does("docs/wrapper.md", "What a pass is given, and what is read from it")
+    world.unlabel(NODE, {LABEL: "a"})
+    world.wait_draining(name, NODE, 1)
+    assert server in reader.does("docs/by-hand.md", "A look")
+    assert server in reader.does(STUCK, "When a drain does not finish")
+
+    world.cluster.delete("NovaCompute", name)
+    reader.does(STUCK, "The way out")
+    world.wait_gone(name)
+    assert world.cloud.services()[NODE]["disabled_reason"] == f"c5c3.io: leaving NovaCompute openstack/{name}"
+    # A pool of the same name takes over what it finds, and drains it in order.
+    world.label(NODE, {LABEL: "a"})
+    world.apply(pools.manifest(name, {LABEL: "a"}))
+    world.wait_settled(name, NODE)

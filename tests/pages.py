@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the documentation, and the commands that stand on them."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import re
+from collections.abc import Iterator
+
+import markdown_it
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+COLLECTION = TREE / "collections" / "ansible_collections" / "c5c3" / "nova"
+PAGES = (
+    TREE / "README.md",
+    TREE / "lab" / "README.md",
+    COLLECTION / "README.md",
+    *sorted((TREE / "docs").rglob("*.md")),
+)
+_SHELLS = ("sh", "bash")
+_TO_FILL_IN = re.compile(r"<([\w-]+)>")
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A block of code: the page below the tree, the heading it stands under, its language and its text."""
+
+    page: str
+    heading: str
+    language: str
+    text: str
+
+    @property
+    def is_shell(self) -> bool:
+        return self.language in _SHELLS
+
+    def filled(self, **words: str) -> str:
+        """The text with what a person fills in, such as ``<server>``. Raises KeyError for a word that is not given."""
+        return _TO_FILL_IN.sub(lambda match: words[match[1]], self.text)
+
+
+def blocks(path: pathlib.Path) -> Iterator[Block]:
+    """The blocks of a page, in their order."""
+    page, heading = path.relative_to(TREE).as_posix(), ""
+    tokens = markdown_it.MarkdownIt().parse(path.read_text(encoding="utf-8"))
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.type == "inline" and before is not None and before.type == "heading_open":
+            heading = token.content
+        if token.type == "fence":
+            yield Block(page, heading, token.info.strip(), token.content)
+
+
+def shell_sections() -> list[tuple[str, str]]:
+    """(page, heading) of everything that a reader is told to type."""
+    found = [(block.page, block.heading) for path in PAGES for block in blocks(path) if block.is_shell]
+    return list(dict.fromkeys(found))
