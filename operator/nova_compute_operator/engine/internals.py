@@ -6,7 +6,7 @@ one, passes run the plain way. What is reached into, and why:
 
 - what loads and configures plugins, so that a warm process has found and imported them before the first pass;
 - the name by which the strategies of Ansible know their worker process, so that a task of the one host of a pass runs
-  in the pass's own process (`InlineWorker`);
+  in the pass's own process (`InlineWorker`), and what they do with a result, so that it is done at once (`_delivery`);
 - the compilation of templates and the parsing of YAML files, so that a pass finds done what others did (`Caches`);
 - settings that Ansible reads once, when it is imported, and that differ between passes (`_settle`);
 - the name by which ansible-runner knows what starts a program (`start_playbooks_with`).
@@ -29,6 +29,7 @@ import tempfile
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import reduction
 from typing import Any, ClassVar, Final
 
 TRIED: Final[Mapping[str, str]] = {"ansible-core": "2.19", "ansible-runner": "2.4"}
@@ -149,12 +150,42 @@ def _run_tasks_inline() -> None:
     from ansible.executor.process import worker
     from ansible.plugins import strategy
 
+    stock = strategy.StrategyBase.__init__
+
+    def init(made: Any, *arguments: Any, **keywords: Any) -> None:
+        stock(made, *arguments, **keywords)
+        made._final_q.delivery = _delivery(made)
+
     def make(**given: Any) -> Any:
         hosts = given["task_vars"].get("ansible_play_hosts_all") or ()
         alone = len(hosts) <= 1 and not given["task"].async_val
         return InlineWorker(**given) if alone else worker.WorkerProcess(**given)
 
+    strategy.StrategyBase.__init__ = init
     strategy.WorkerProcess = make
+
+
+def _delivery(strategy: Any) -> Any:
+    """A queue for the tasks of this process: what is put there is dealt with at once, as the strategy's thread would.
+
+    It is pickled all the same, so that what a task says is what it would have said from a process of its own.
+    """
+    from ansible.executor import task_queue_manager
+    from ansible.plugins import strategy as strategies
+
+    class Delivery(task_queue_manager.FinalQueue):  # type: ignore[misc]
+        def __init__(self) -> None:
+            """Have none of the pipes of a queue."""
+
+        def put(self, message: Any) -> None:
+            messages = [strategies._sentinel, pickle.loads(reduction.ForkingPickler.dumps(message))]  # noqa: S301
+            one = types.SimpleNamespace(get=messages.pop)
+            names = ("_results", "_results_lock", "_tqm", "_workers", "_convert_wire_task_result_to_raw")
+            strategies.results_thread_main(
+                types.SimpleNamespace(_final_q=one, **{name: getattr(strategy, name) for name in names})
+            )
+
+    return Delivery()
 
 
 class InlineWorker:
@@ -182,7 +213,7 @@ class InlineWorker:
         worker_id: int,  # noqa: ARG002 - the strategy gives it
         cliargs: Any,  # noqa: ARG002
     ) -> None:
-        self._queue = final_q
+        self._queue = final_q = final_q.delivery
         self._host = host
         self._task = task.copy(exclude_parent=True, exclude_tasks=True)
         self._task._parent = task._parent
