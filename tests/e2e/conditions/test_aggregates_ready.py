@@ -160,6 +160,21 @@ def test_aggregate_that_cannot_be_marked_is_deleted_again(
     assert bench.cloud.aggregates()["conditions-e"]["metadata"]["c5c3.io:nova"] == MARKER["c5c3.io:nova"]
 
 
+def test_aggregate_that_a_killed_pass_did_not_mark_is_finished_by_the_next(
+    bench: benches.Bench, crowd: tuple[str, ...]
+) -> None:
+    bench.label(crowd[0], {ZONE: "conditions-h"})
+    name, _ = bench.new_pool(crowd[0])
+    unfinished = f"c5c3.io:nova={cluster.NAMESPACE}/{benches.NOVA}: conditions-h"
+    bench.make_aggregate(unfinished, "conditions-h")
+    before = bench.cloud.aggregates()[unfinished]["id"]
+    bench.expect(name, "AggregatesReady", "True AggregatesEnsured")
+    made = bench.cloud.aggregates()
+    assert unfinished not in made
+    assert made["conditions-h"]["id"] == before
+    assert made["conditions-h"]["metadata"] == {**MARKER, "availability_zone": "conditions-h"}
+
+
 @pytest.mark.case("C21")
 @event("AggregateKept")
 @event("AggregateDeleted")

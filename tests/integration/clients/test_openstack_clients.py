@@ -180,6 +180,22 @@ def test_an_aggregate_is_marked_and_keeps_its_zone(nova: nova_client.Nova, aggre
     assert nova.set_aggregate_metadata(aggregate["id"], {"c5c3.io:nova": None})["metadata"] == aggregate["metadata"]
 
 
+def test_an_aggregate_is_renamed_with_its_zone_and_metadata(nova: nova_client.Nova, aggregate: dict[str, Any]) -> None:
+    nova.set_aggregate_metadata(aggregate["id"], {"c5c3.io:nova": "openstack/nova"})
+    renamed = nova.rename_aggregate(aggregate["id"], f"{aggregate['name']}-new")
+    assert (renamed["name"], renamed["availability_zone"]) == (f"{aggregate['name']}-new", aggregate["name"])
+    assert renamed["metadata"]["c5c3.io:nova"] == "openstack/nova"
+    assert nova.rename_aggregate(aggregate["id"], f"{aggregate['name']}-new") == renamed
+
+
+def test_an_aggregate_gets_no_name_that_another_has(nova: nova_client.Nova, aggregate: dict[str, Any]) -> None:
+    other = nova.create_aggregate(f"c5c3.io:nova=openstack/nova: {aggregate['name']}", None)
+    with pytest.raises(errors.CallError) as caught:
+        nova.rename_aggregate(other["id"], aggregate["name"])
+    assert caught.value.status == 409
+    assert nova.delete_aggregate(other["id"]) is True
+
+
 def test_an_aggregate_is_deleted_once(nova: nova_client.Nova, name: str) -> None:
     made = nova.create_aggregate(name, None)
     assert made["metadata"] == {}

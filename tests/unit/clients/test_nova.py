@@ -241,6 +241,12 @@ def test_metadata_is_set_key_by_key(cloud: openstack.OpenStack, nova: nova_clien
     assert cloud.asked(f"{AGGREGATES}/3/action")[0].document == {"set_metadata": {"metadata": {**marker, "old": None}}}
 
 
+def test_an_aggregate_is_renamed_and_keeps_its_zone(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
+    cloud.answers[f"PUT {AGGREGATES}/3"] = Reply(body={"aggregate": {"id": 3, "name": "az1"}})
+    assert nova.rename_aggregate(3, "az1")["name"] == "az1"
+    assert cloud.asked(f"{AGGREGATES}/3")[0].document == {"aggregate": {"name": "az1"}}
+
+
 @pytest.mark.parametrize(
     ("reply", "deleted"), [(Reply(status=200), True), (openstack.fault(404, "itemNotFound", "gone"), False)]
 )

@@ -275,7 +275,7 @@ def let_go_while_a_node_is_held(rule: Rule, pool: Any, _began_with: Any, outcome
 
 def keep_the_aggregates(rule: Rule, *read: Any) -> Any:
     plan = rule(*read)
-    return aggregates.Plan(create=plan.create, delete=(), keep=(), mismatched=())
+    return aggregates.Plan(create=plan.create, begun={}, delete=(), keep=(), mismatched=())
 
 
 def return_a_refused_node_to_nowhere(rule: Rule, ledger: Any, **answers: Any) -> Any:

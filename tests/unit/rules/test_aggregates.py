@@ -75,6 +75,32 @@ def test_marker_names_the_nova_and_its_namespace() -> None:
 # --- what is deleted
 
 
+UNFINISHED = aggregate("c5c3.io:nova=openstack/nova: az1", "az1")
+
+
+def test_aggregate_that_a_killed_pass_did_not_finish_is_finished() -> None:
+    found = plan(TENANT, UNFINISHED, ledger=(objects.entry("Pending", zone="az1"),))
+    assert (found.create, found.begun, found.delete) == ((("az1", "az1"),), {"az1": UNFINISHED}, ())
+
+
+def test_aggregate_that_nobody_will_finish_is_deleted() -> None:
+    assert deleted(UNFINISHED) == [UNFINISHED["name"]]
+
+
+def test_unfinished_aggregate_makes_way_for_one_of_its_name() -> None:
+    found = plan(TENANT, UNFINISHED, aggregate("az1"), ledger=(objects.entry("Pending", zone="az1"),))
+    assert (found.create, found.delete) == ((), (UNFINISHED,))
+
+
+def test_aggregate_that_another_pool_is_just_creating_is_left_alone() -> None:
+    sibling = objects.novacompute(status={"nodes": [objects.entry("Pending", zone="az1")]})
+    assert deleted(UNFINISHED, siblings=(sibling,)) == []
+
+
+def test_aggregate_that_a_pool_of_another_nova_did_not_finish_is_left_alone() -> None:
+    assert deleted(aggregate("c5c3.io:nova=openstack/nova2: az1", "az1")) == []
+
+
 def test_marked_aggregate_that_nobody_needs_is_deleted() -> None:
     assert deleted(TENANT, aggregate("az1", metadata=MARK)) == ["az1"]
 

@@ -15,6 +15,7 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Creates and marks the aggregates that the pool needs, and deletes marked ones that no pool of the Nova
     needs any more.
+  - A new aggregate gets its name only once it is marked, so that a run which is killed leaves none that nobody owns.
   - Adds no host to an aggregate and removes none.
 extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool, c5c3.nova.nova]
 options:
@@ -60,6 +61,7 @@ outcome:
   type: dict
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
@@ -97,12 +99,11 @@ def run(task: entry.Task) -> dict[str, Any]:
         return result
     for name, zone in plan.create:
         try:
-            aggregate = nova.create_aggregate(name, zone)
+            _create(nova, marker, name, zone, plan.begun.get(name))
         except errors.CallError as error:
             if error.status != 409:
                 raise
             return {**result, "changed": True, "outcome": rules.concurrent_creator(name)}
-        _mark(nova, aggregate, marker)
         cluster.record_event(pool, "Normal", "AggregateCreated", f"Created the aggregate {name}")
     for unneeded in plan.delete:
         nova.delete_aggregate(unneeded["id"])
@@ -133,10 +134,15 @@ def _differences(plan: rules.Plan, marker: str) -> list[dict[str, Any]]:
     ]
 
 
-def _mark(nova: nova_client.Nova, aggregate: dict[str, Any], marker: str) -> None:
-    """Mark what was just created; what cannot be marked is deleted again, or nobody would ever delete it."""
+def _create(nova: nova_client.Nova, marker: str, name: str, zone: str | None, begun: Mapping[str, Any] | None) -> None:
+    """Create a marked aggregate. Raises `errors.CallError`, with the status 409 when somebody else has made one.
+
+    What cannot be marked, or has to make way, is deleted again; what a killed pass left is known by its name.
+    """
+    aggregate = begun or nova.create_aggregate(rules.name_until_marked(marker, name), zone)
     try:
         nova.set_aggregate_metadata(aggregate["id"], {vocabulary.AGGREGATE_MARKER: marker})
+        nova.rename_aggregate(aggregate["id"], name)
     except errors.CallError:
         nova.delete_aggregate(aggregate["id"])
         raise

@@ -181,6 +181,12 @@ class Nova:
         answer = self._call("POST", f"/os-aggregates/{aggregate_id}/action", accept=_OK, body=body)
         return _aggregate(answer.body.get("aggregate") or {})
 
+    def rename_aggregate(self, aggregate_id: int, name: str) -> Row:
+        """Return the aggregate under its new name; another one of that name is an error with status 409."""
+        body = {"aggregate": {"name": name}}
+        answer = self._call("PUT", f"/os-aggregates/{aggregate_id}", accept=_OK, body=body)
+        return _aggregate(answer.body.get("aggregate") or {})
+
     def delete_aggregate(self, aggregate_id: int) -> bool:
         """Return whether this call deleted it, not somebody before; one with hosts is an error with status 400."""
         return self._call("DELETE", f"/os-aggregates/{aggregate_id}", accept=frozenset({200, 404})).status == 200

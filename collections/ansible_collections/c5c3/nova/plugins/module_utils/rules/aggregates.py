@@ -19,10 +19,12 @@ Aggregate = Mapping[str, Any]
 class Plan:
     """What to do: ``create`` are (name, zone or None), ``delete`` and ``keep`` are aggregates as listed.
 
-    ``keep`` are marked and unneeded, but carry metadata of somebody else's: deleting them would drop it.
+    ``begun`` are, by the names to create, the aggregates that an earlier pass did not finish. ``keep`` are marked and
+    unneeded, but carry metadata of somebody else's: deleting them would drop it.
     """
 
     create: tuple[tuple[str, str | None], ...]
+    begun: Mapping[str, Aggregate]
     delete: tuple[Aggregate, ...]
     keep: tuple[Aggregate, ...]
     mismatched: tuple[str, ...]
@@ -31,6 +33,15 @@ class Plan:
 def marker(namespace: str, nova: str) -> str:
     """The value of the marker on every aggregate that a pool of this Nova created."""
     return f"{namespace}/{nova}"
+
+
+def name_until_marked(own: str, name: str) -> str:
+    """What an aggregate is called from its creation until it is marked; ``own`` is the Nova's marker.
+
+    Nova creates an aggregate and sets its metadata in two calls. A pass that is killed in between would leave one under
+    its final name that looks like somebody else's and is never deleted; by this name it is known, and finished.
+    """
+    return f"{vocabulary.AGGREGATE_MARKER}={own}: {name}"
 
 
 def zones(
@@ -72,15 +83,20 @@ def plan(
         wanted.append((vocabulary.TENANT_FILTER_TESTS, None))
     union = needed(pool, ledger, siblings)
     own = marker(pool["metadata"]["namespace"], pool["spec"]["novaRef"]["name"])
+    create = tuple((name, zone) for name, zone in wanted if name not in by_name)
+    begun = {
+        name: by_name[name_until_marked(own, name)] for name, _ in create if name_until_marked(own, name) in by_name
+    }
+    # What another pool is just creating is not unneeded either.
+    in_use = union | {name_until_marked(own, name) for name in union if name not in by_name}
     unneeded = [
         aggregate
         for aggregate in aggregates
-        if aggregate["metadata"].get(vocabulary.AGGREGATE_MARKER) == own
-        and aggregate["name"] not in union
-        and not aggregate["hosts"]
+        if _is_own(aggregate, own) and aggregate["name"] not in in_use and not aggregate["hosts"]
     ]
     return Plan(
-        create=tuple((name, zone) for name, zone in wanted if name not in by_name),
+        create=create,
+        begun=begun,
         delete=tuple(aggregate for aggregate in unneeded if not foreign_keys(aggregate)),
         keep=tuple(aggregate for aggregate in unneeded if foreign_keys(aggregate)),
         mismatched=tuple(
@@ -89,6 +105,11 @@ def plan(
             if name in by_name and (by_name[name]["availability_zone"] or None) != zone
         ),
     )
+
+
+def _is_own(aggregate: Aggregate, own: str) -> bool:
+    marked: bool = aggregate["metadata"].get(vocabulary.AGGREGATE_MARKER) == own
+    return marked or str(aggregate["name"]).startswith(name_until_marked(own, ""))
 
 
 def foreign_keys(aggregate: Aggregate) -> list[str]:
