@@ -10,6 +10,7 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import registration
 from e2e.conditions import bench as benches
 from e2e.conditions import interposer
@@ -19,6 +20,7 @@ from novalab import crds
 EDGE = "conditions-edge"
 SECRET = f"/namespaces/{cluster.NAMESPACE}/secrets/{EDGE}$"
 _MOST_READS = 40
+_MOST_PASSES_TO_THE_END = 10
 
 
 @pytest.fixture
@@ -33,7 +35,10 @@ def hypervisor_kind(bench: benches.Bench) -> Iterator[None]:
 
 def register(bench: benches.Bench) -> None:
     """Register the lab's own cluster as a target, reached through the interposer, until the test ends."""
-    kubeconfig = base64.b64encode(bench.interposer.kubeconfig.read_bytes()).decode()
+    document = yaml.safe_load(bench.interposer.kubeconfig.read_text())
+    # The interposer has credentials of its own.
+    document["users"][0]["user"] = {"token": "of-no-use"}
+    kubeconfig = base64.b64encode(yaml.safe_dump(document).encode()).decode()
     metadata = {"name": EDGE, "namespace": cluster.NAMESPACE, "labels": {registration.LABEL: "true"}}
     bench.make({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"kubeconfig": kubeconfig}})
 
@@ -50,19 +55,21 @@ class Reads:
         if self.left >= 0:
             return None
         self.refused += 1
-        return interposer.Reply.of_kubernetes(404, f'secrets "{EDGE}" not found')
+        details = {"name": EDGE, "kind": "secrets"}
+        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound"}
+        return interposer.Reply(404, {**status, "message": f'secrets "{EDGE}" not found', "details": details})
 
 
 @pytest.mark.condition("NovaReady", "TargetClusterUnavailable")
 @pytest.mark.condition("TraitsReady", "TargetClusterUnavailable")
 def test_each_step_says_what_it_could_not_reach(
-    bench: benches.Bench, hypervisor_kind: None, interposed: pathlib.Path
+    bench: benches.Bench, crowd: tuple[str, ...], hypervisor_kind: None, interposed: pathlib.Path
 ) -> None:
     register(bench)
     runner = bench.passes_of(benches.PLAYBOOK, clusters_namespace=cluster.NAMESPACE)
-    name, _ = bench.new_pool(targetClusterRef={"name": EDGE}, traits=["CUSTOM_CONDITIONS"])
+    name, _ = bench.new_pool(crowd[0], targetClusterRef={"name": EDGE}, traits=["CUSTOM_CONDITIONS"])
     bench.run(name, kubeconfig=interposed, runner=runner)
-    assert cluster.verdict(bench.pool(name), "TraitsReady").startswith("True ")
+    assert cluster.verdict(bench.pool(name), "TraitsReady") == "False NodesWithoutHypervisor"
     children = bench.cluster.children(name)
 
     said: dict[str, str] = {}
@@ -85,3 +92,12 @@ def test_each_step_says_what_it_could_not_reach(
     assert said["NovaReady"] == "False TargetClusterUnavailable"
     assert said["NodesReady"] == "False NodeListError"
     assert said["TraitsReady"] == "False TargetClusterUnavailable"
+
+    # With the registration back, everything that lies there goes.
+    bench.cluster.delete("NovaCompute", name)
+    for _ in range(_MOST_PASSES_TO_THE_END):
+        if bench.cluster.get("NovaCompute", name) is None:
+            break
+        bench.run(name, kubeconfig=interposed, runner=runner)
+    assert bench.cluster.get("NovaCompute", name) is None
+    bench.wait("the pods are gone", lambda: bench.cluster.pods(name), lambda found: not found)
