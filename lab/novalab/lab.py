@@ -76,9 +76,7 @@ class Lab:
     @property
     def compute_nodes(self) -> tuple[str, ...]:
         """The compute nodes that the lab has from the start."""
-        if self.family == _COMPUTE:
-            return COMPUTE_NODES
-        return tuple(f"{self.family}-{number}" for number in range(1, _NODES_OF_A_TARGET + 1))
+        return first_nodes(self.family)
 
     def port(self, name: str) -> int:
         """The TCP port on 127.0.0.1 of the program ``name``."""
@@ -129,6 +127,13 @@ class Lab:
     def busy_ports(self) -> dict[str, int]:
         """The ports of this lab that some program listens on now, by the name of the program they are for."""
         return {name: self.port(name) for name in _PORT_NAMES if not port_is_free(self.port(name))}
+
+
+def first_nodes(family: str = _COMPUTE) -> tuple[str, ...]:
+    """The compute nodes that a lab of that family has from the start."""
+    if family == _COMPUTE:
+        return COMPUTE_NODES
+    return tuple(f"{family}-{number}" for number in range(1, _NODES_OF_A_TARGET + 1))
 
 
 def address_is_here(address: str) -> bool:

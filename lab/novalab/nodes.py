@@ -19,7 +19,7 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
 _POOL_LABEL = "openstack.c5c3.io/nova-compute-pool"
 _ZONE_LABEL = "topology.kubernetes.io/zone"
-_ZONES = {"compute-1": "az1", "compute-2": "az1", "compute-3": "az2"}
+_ZONE, _ZONE_OF_THE_LAST = "az1", "az2"
 
 
 def names(the_lab: lab.Lab) -> list[str]:
@@ -32,10 +32,13 @@ def names(the_lab: lab.Lab) -> list[str]:
 
 
 def labels(the_lab: lab.Lab, node: str) -> dict[str, str]:
-    """The labels that a node registers with. A node beyond the first ones is in no pool."""
+    """The labels that a node registers with. A node beyond the first ones is in no pool.
+
+    The last of the first ones is alone in its zone, so that what a zone needs comes and goes with it.
+    """
     if node == lab.CONTROL_NODE:
         return {"lab.c5c3.io/role": "control"}
-    zone = {_ZONE_LABEL: _ZONES.get(node, "az1")}
+    zone = {_ZONE_LABEL: _ZONE_OF_THE_LAST if node == the_lab.compute_nodes[-1] else _ZONE}
     return {**zone, _POOL_LABEL: "a"} if node in the_lab.compute_nodes else zone
 
 

@@ -80,16 +80,21 @@ def register(management: labs.Lab, the_lab: labs.Lab, **changes: str) -> None:
                 "namespace": CLUSTERS_NAMESPACE,
                 "labels": {**owned, REGISTRATION_LABEL: "true"},
             },
-            "data": {key: _encoded(value) for key, value in data.items()},
+            "data": {key: encoded(value.encode()) for key, value in data.items()},
         },
     )
+
+
+def withdraw(management: labs.Lab, the_lab: labs.Lab) -> None:
+    """Take the registration of the target cluster away, if there is one. Raises LabError."""
+    kubectl(management, "delete", "secret", f"--namespace={CLUSTERS_NAMESPACE}", the_lab.family, "--ignore-not-found")
 
 
 def kubeconfig(the_lab: labs.Lab) -> Object:
     """The kubeconfig of the operator's service account on the target cluster, with nothing in it but data."""
     admin = yaml.safe_load(the_lab.kubeconfig.read_text())
     cluster = admin["clusters"][0]["cluster"]
-    authority = base64.b64encode(pathlib.Path(cluster["certificate-authority"]).read_bytes()).decode()
+    authority = encoded(pathlib.Path(cluster["certificate-authority"]).read_bytes())
     name = the_lab.family
     return {
         "apiVersion": "v1",
@@ -101,46 +106,66 @@ def kubeconfig(the_lab: labs.Lab) -> Object:
     }
 
 
-def mirror_contract(management: labs.Lab, the_lab: labs.Lab) -> None:
-    """Copy the compute contract and the hypervisor operator's login to the target cluster, as a ControlPlane does."""
+def mirror_contract(management: labs.Lab, the_lab: labs.Lab, nova: str = settings.NOVA) -> None:
+    """Copy a Nova's compute contract and the hypervisor operator's login to a cluster, as a ControlPlane does."""
     cloud = settings.Cloud(management)
     contract = cloud_objects.compute_contract(cloud)
-    login = {**contract, "metadata": {**contract["metadata"], "name": f"{settings.NOVA}-hypervisor-operator-auth"}}
-    login["data"] = {"password": _encoded(cloud.passwords.nova)}
-    for secret in (contract, login):
+    login = {**contract, "data": {"password": encoded(cloud.passwords.nova.encode())}}
+    for secret, name in zip((contract, login), _mirrored(nova), strict=True):
         labels = {**secret["metadata"]["labels"], MIRROR_LABEL: "true"}
-        apply(the_lab, {**secret, "metadata": {**secret["metadata"], "labels": labels}})
+        apply(the_lab, {**secret, "metadata": {**secret["metadata"], "name": name, "labels": labels}})
 
 
 def place_nova(management: labs.Lab, the_lab: labs.Lab) -> str:
     """Have a Nova that lives on the target cluster; returns its name. Raises LabError.
 
     It is the management lab's OpenStack once more: pods of Keystone, Placement and Nova's API run there too, and a Nova
-    resource says so. What the pool of a placed Nova reaches, it reaches through that cluster's API server.
+    resource says so. What the pool of a placed Nova reaches, it reaches through that cluster's API server. Its compute
+    contract is there; the management cluster has a mirror of it, for pools of its own.
     """
-    cloud, name = settings.Cloud(management), nova_name(the_lab)
+    cloud, name = settings.Cloud(management), nova_name(the_lab.family)
     paste = (installation.environment_path() / "etc" / "nova" / "api-paste.ini").read_text()
     target = cloud_cluster.Cluster(the_lab)
     for item in cloud_objects.all_objects(cloud, paste):
-        if item["kind"] == "CustomResourceDefinition" or item["metadata"]["name"] == cloud_objects.CONTRACT:
+        if item["kind"] == "CustomResourceDefinition":
             continue
         if item["kind"] in ("Deployment", "Service") and item["metadata"]["name"] == settings.NOVA:
             item["metadata"]["name"] = name
+        if item["metadata"]["name"] == cloud_objects.CONTRACT:
+            item["metadata"]["name"] = _mirrored(name)[0]
         target.apply(item)
-    for deployment in (name, *(other for other in cloud_cluster.deployments() if other != settings.NOVA)):
+    for deployment in (name, *_shared_deployments()):
         _wait_for_rollout(target, deployment)
     nova = cloud_objects.nova_resource(cloud)
     nova["metadata"]["name"] = name
     nova["spec"]["targetClusterRef"] = {"name": the_lab.family}
     here = cloud_cluster.Cluster(management)
     here.apply(nova)
-    here.set_status("Nova", name, cloud_objects.nova_status())
+    here.set_status(
+        "Nova", name, {**cloud_objects.nova_status(), "computeConfigSecretRef": {"name": _mirrored(name)[0]}}
+    )
+    mirror_contract(management, management, name)
     return name
 
 
-def nova_name(the_lab: labs.Lab) -> str:
-    """The name of the Nova that lives on the target cluster, once there is one."""
-    return f"{the_lab.family}-nova"
+def remove_nova(management: labs.Lab, the_lab: labs.Lab) -> None:
+    """Take away the Nova that lives on the target cluster, with its pods. Raises LabError."""
+    name, namespace = nova_name(the_lab.family), f"--namespace={labs.NAMESPACE}"
+    kubectl(management, "delete", "nova", namespace, name, "--ignore-not-found")
+    deployments = (name, *_shared_deployments())
+    kubectl(the_lab, "delete", "deployment", namespace, *deployments, "--ignore-not-found")
+    for each in (management, the_lab):
+        kubectl(each, "delete", "secret", namespace, *_mirrored(name), "--ignore-not-found")
+
+
+def nova_name(target: str) -> str:
+    """The name of the Nova that lives on the target cluster of that name, once there is one."""
+    return f"{target}-nova"
+
+
+def encoded(data: bytes) -> str:
+    """The data as a Secret and a kubeconfig hold it."""
+    return base64.b64encode(data).decode()
 
 
 def apply(the_lab: labs.Lab, *items: Object) -> None:
@@ -163,6 +188,16 @@ def kubectl(the_lab: labs.Lab, *arguments: str, stdin: str | None = None) -> str
     return done.stdout
 
 
+def _mirrored(nova: str) -> tuple[str, str]:
+    """What a ControlPlane copies to the clusters of a Nova's pools: its compute contract, and a login."""
+    return f"{nova}-compute-config", f"{nova}-hypervisor-operator-auth"
+
+
+def _shared_deployments() -> list[str]:
+    """The Deployments that a placed Nova stands on, beside its own."""
+    return [name for name in cloud_cluster.deployments() if name != settings.NOVA]
+
+
 def _wait_for_rollout(target: cloud_cluster.Cluster, deployment: str) -> None:
     cloud_cluster.wait(
         f"the rollout of {deployment} on the target cluster",
@@ -180,7 +215,3 @@ def _token(the_lab: labs.Lab) -> str:
             raise errors.LabError(f"no token for the operator in lab {the_lab.name} within {_TOKEN_SECONDS:.0f} s")
         time.sleep(0.1)
     return base64.b64decode(token).decode()
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Iterator
 
 import pytest
-from e2e.world import operator_process, pools, stand, waiting
+from e2e.world import operator_process, placed, pools, stand, waiting
 from e2e.world import reader as readers
 from e2e.world import world as worlds
 
@@ -75,6 +75,21 @@ def open_world(the_stand: stand.Stand, flavor: str, image: str, log_folder: path
         world.expect_kept_promises()
 
     return opened
+
+
+@pytest.fixture(scope="session")
+def the_target(the_stand: stand.Stand, log_folder: pathlib.Path) -> Iterator[placed.Target]:
+    """The first target cluster."""
+    with placed.opened(the_stand, log_folder / "target.log") as found:
+        yield found
+
+
+@pytest.fixture
+def edge(the_target: placed.Target) -> placed.Target:
+    """The target cluster, registered and with the compute contract, whatever the test before has done to it."""
+    the_target.register()
+    the_target.mirror_contract()
+    return the_target
 
 
 @pytest.fixture

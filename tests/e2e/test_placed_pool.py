@@ -4,45 +4,19 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator
 
 import pytest
 import yaml
-from e2e.world import cluster, placed, pools, stand
+from e2e.world import cluster, front, placed, pools, stand
 from e2e.world import reader as readers
 from e2e.world import world as worlds
 from novalab import targets
 
 CHILDREN_FINALIZER = "openstack.c5c3.io/remote-children"
-REF = {"name": placed.NAME}
-
-
-@pytest.fixture(scope="module")
-def the_target(the_stand: stand.Stand, log_folder: pathlib.Path) -> Iterator[placed.Target]:
-    with placed.opened(the_stand, log_folder / "target.log") as found:
-        yield found
-
-
-@pytest.fixture
-def edge(the_target: placed.Target) -> placed.Target:
-    """The target cluster, registered and with the compute contract, whatever the test before has done to it."""
-    the_target.register()
-    the_target.mirror_contract()
-    return the_target
-
-
-def new_pool(world: worlds.World, edge: placed.Target, *nodes: str, **spec: object) -> tuple[str, dict[str, str]]:
-    """A pool of exactly these nodes of the target cluster; returns its name and selector."""
-    selector = world.selector()
-    for node in nodes:
-        world.undo.callback(edge.cluster.set_labels, node, dict.fromkeys(selector))
-        edge.cluster.set_labels(node, dict(selector))
-    name, _ = world.new_pool(targetClusterRef=REF, nodeSelector=selector, **spec)
-    return name, selector
 
 
 def test_pool_lives_on_its_cluster_and_leaves_nothing_there(world: worlds.World, edge: placed.Target) -> None:
-    name, selector = new_pool(world, edge, placed.NODE, placed.OTHER_NODE)
+    name, selector = world.new_placed_pool(edge, placed.NODE, placed.OTHER_NODE)
     pool = world.wait_settled(name, placed.NODE, placed.OTHER_NODE)
     assert pool["metadata"]["finalizers"] == [cluster.DRAIN_FINALIZER, CHILDREN_FINALIZER]
 
@@ -73,7 +47,7 @@ def test_pool_lives_on_its_cluster_and_leaves_nothing_there(world: worlds.World,
 def test_pool_whose_owner_took_the_drain_finalizer_away_still_leaves_nothing(
     world: worlds.World, edge: placed.Target
 ) -> None:
-    name, _ = new_pool(world, edge, placed.NODE)
+    name, _ = world.new_placed_pool(edge, placed.NODE)
     world.wait_settled(name, placed.NODE)
     world.operator.stop()
     world.cluster.delete("NovaCompute", name)
@@ -105,7 +79,7 @@ def test_object_of_somebody_else_under_a_childs_name_is_left_as_it_is(world: wor
     }
     world.undo.callback(edge.cluster.delete, "DaemonSet", foreign["metadata"]["name"])
     before = edge.cluster.create(foreign)
-    world.apply(pools.manifest(name, selector, targetClusterRef=REF))
+    world.apply(pools.manifest(name, selector, targetClusterRef={"name": edge.name}))
     said = world.wait_verdict(name, "DaemonSetReady", "False DaemonSetError")
     assert "does not belong to NovaCompute" in said["message"]
     world.wait_passes(name, 1)
@@ -132,7 +106,7 @@ def test_registration_that_asks_for_a_program_runs_nothing_and_holds_nothing(
         }
     }
     edge.register(kubeconfig=yaml.safe_dump(document))
-    name, _ = new_pool(world, edge, placed.NODE)
+    name, _ = world.new_placed_pool(edge, placed.NODE)
     said = world.wait_verdict(name, "NovaReady", "False TargetClusterUnavailable")
     assert "the user 'nova-compute-operator' of its kubeconfig runs a program (exec)" in said["message"]
     world.wait_passes(name, 1)
@@ -146,7 +120,7 @@ def test_registration_that_asks_for_a_program_runs_nothing_and_holds_nothing(
 
 @pytest.mark.event("RemoteChildrenAbandoned")
 def test_cluster_that_stays_away_does_not_hold_a_deletion_for_ever(world: worlds.World, edge: placed.Target) -> None:
-    name, selector = new_pool(world, edge, placed.NODE)
+    name, selector = world.new_placed_pool(edge, placed.NODE)
     world.wait_settled(name, placed.NODE)
     with edge.hanging():
         world.cluster.delete("NovaCompute", name)
@@ -158,7 +132,7 @@ def test_cluster_that_stays_away_does_not_hold_a_deletion_for_ever(world: worlds
     assert set(world.cloud.services()) == {placed.NODE}
 
     # A pool of that name takes over what was given up, and drains it in order.
-    world.apply(pools.manifest(name, selector, targetClusterRef=REF))
+    world.apply(pools.manifest(name, selector, targetClusterRef={"name": edge.name}))
     world.wait_settled(name, placed.NODE)
     world.cluster.delete("NovaCompute", name)
     world.wait_gone(name)
@@ -169,12 +143,43 @@ def test_cluster_that_stays_away_does_not_hold_a_deletion_for_ever(world: worlds
 def test_cluster_that_returns_before_it_is_given_up_is_drained_in_order(
     world: worlds.World, edge: placed.Target
 ) -> None:
-    name, _ = new_pool(world, edge, placed.NODE)
+    name, _ = world.new_placed_pool(edge, placed.NODE)
     world.wait_settled(name, placed.NODE)
     with edge.hanging():
         world.cluster.delete("NovaCompute", name)
         world.wait_verdict(name, "NovaReady", "False TargetClusterUnavailable")
     world.wait_gone(name)
+    assert "RemoteChildrenAbandoned" not in world.reasons(name)
+    assert (edge.children(name), world.cloud.services()) == ([], {})
+
+
+def test_cluster_that_is_back_with_another_authority_is_not_trusted_until_its_registration_is(
+    world: worlds.World, edge: placed.Target, tmp_path: pathlib.Path
+) -> None:
+    with front.before(edge, tmp_path) as the_front:
+        edge.register(kubeconfig=the_front.kubeconfig())
+        name, _ = world.new_placed_pool(edge, placed.NODE)
+        pool = world.wait_settled(name, placed.NODE)
+        children = edge.children(name)
+
+        the_front.change_authority()
+        said = world.wait_verdict(name, "NovaReady", "False TargetClusterUnavailable")
+        assert "certificate verify failed" in said["message"]
+        world.wait_passes(name, 2)
+        now = world.cluster.read("NovaCompute", name)
+        assert now["metadata"]["finalizers"] == pool["metadata"]["finalizers"]
+        assert cluster.ledger(now) == cluster.ledger(pool)
+        assert (edge.children(name), set(world.cloud.services())) == (children, {placed.NODE})
+        edge.register(kubeconfig=the_front.kubeconfig())
+        world.wait_settled(name, placed.NODE)
+
+        # Nor does a deletion forget what it cannot see.
+        the_front.change_authority()
+        world.cluster.delete("NovaCompute", name)
+        world.wait_verdict(name, "NovaReady", "False TargetClusterUnavailable")
+        assert (edge.children(name), set(world.cloud.services())) == (children, {placed.NODE})
+        edge.register(kubeconfig=the_front.kubeconfig())
+        world.wait_gone(name)
     assert "RemoteChildrenAbandoned" not in world.reasons(name)
     assert (edge.children(name), world.cloud.services()) == ([], {})
 
@@ -189,5 +194,5 @@ def test_cluster_is_registered_as_its_page_says(
     reader.know(edge)
     reader.does("docs/how-to/target-clusters.md", "Register a cluster")
     edge.mirror_contract()
-    name, _ = new_pool(world, edge, placed.NODE)
+    name, _ = world.new_placed_pool(edge, placed.NODE)
     world.wait_settled(name, placed.NODE)

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from e2e.conditions import bench as benches
-from e2e.conditions import interposer, objects
+from e2e.conditions import hypervisors as stand_ins
+from e2e.conditions import interposer
 from e2e.conditions import own_nova as own_novas
 from e2e.world import cluster
 from novalab import crds
@@ -18,62 +18,10 @@ NODE = benches.NODE
 condition = pytest.mark.condition
 event = pytest.mark.event
 
-HYPERVISORS = "/apis/kvm.cloud.sap/v1/hypervisors"
+HYPERVISORS = stand_ins.PATH
 ANNOTATION = "nova.openstack.cloud.sap/custom-traits"
 TRAIT = "CUSTOM_CONDITIONS"
 OTHER = "CUSTOM_CONDITIONS_2"
-_SPEC: dict[str, Any] = {
-    "aggregates": [],
-    "allowedProjects": [],
-    "createCertManagerCertificate": False,
-    "customTraits": [],
-    "evacuateOnReboot": True,
-    "highAvailability": True,
-    "installCertificate": True,
-    "lifecycleEnabled": True,
-    "reboot": False,
-    "skipTests": False,
-}
-
-
-class Hypervisors:
-    """The Hypervisors of nodes, and what the hypervisor operator says in them."""
-
-    def __init__(self, bench: benches.Bench) -> None:
-        self._cluster = bench.cluster
-        self.made: list[str] = []
-
-    def make(self, *nodes: str) -> None:
-        for node in nodes:
-            body = {"apiVersion": "kvm.cloud.sap/v1", "kind": "Hypervisor", "metadata": {"name": node}, "spec": _SPEC}
-            self._cluster.call("POST", HYPERVISORS, body)
-            self.made.append(node)
-
-    def spec(self, node: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._cluster.call("GET", f"{HYPERVISORS}/{node}")["spec"]
-        return found
-
-    def version(self, node: str) -> str:
-        return str(self._cluster.call("GET", f"{HYPERVISORS}/{node}")["metadata"]["resourceVersion"])
-
-    def set_spec(self, node: str, **fields: Any) -> None:
-        self._cluster.call("PATCH", f"{HYPERVISORS}/{node}", {"spec": fields})
-
-    def report(self, node: str, traits: Sequence[str], *, failure: str = "") -> None:
-        """Say which traits the host has, as the hypervisor operator does after it was to apply a list."""
-        verdict = {
-            "type": "TraitsUpdated",
-            "status": "False" if failure else "True",
-            "reason": "Failed" if failure else "Succeeded",
-            "message": failure or "applied",
-            "lastTransitionTime": objects.now(),
-        }
-        status = {"numInstances": 0, "traits": list(traits), "conditions": [verdict]}
-        self._cluster.call("PATCH", f"{HYPERVISORS}/{node}/status", {"status": status})
-
-    def remove(self) -> None:
-        for node in self.made:
-            self._cluster.remove(f"{HYPERVISORS}/{node}")
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +34,9 @@ def hypervisor_kind(the_bench: benches.Bench) -> Iterator[None]:
 
 
 @pytest.fixture
-def hypervisors(bench: benches.Bench, hypervisor_kind: None, settled: str) -> Iterator[Hypervisors]:
+def hypervisors(bench: benches.Bench, hypervisor_kind: None, settled: str) -> Iterator[stand_ins.Hypervisors]:
     """No Hypervisor yet; what the test makes is gone after it, and no trait of it is left."""
-    made = Hypervisors(bench)
+    made = stand_ins.Hypervisors(bench.cluster)
     yield made
     bench.end_test()
     made.remove()
@@ -130,7 +78,7 @@ def test_pool_without_traits_makes_no_call_for_them(
 @event("TraitCreated")
 @event("TraitDeleted")
 def test_trait_is_created_written_reported_and_deleted_with_its_last_carrier(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     strangers = [{"nodeName": "no-such-node", "traits": [OTHER]}]
@@ -165,7 +113,7 @@ def test_trait_is_created_written_reported_and_deleted_with_its_last_carrier(
 
 @pytest.mark.case("C22")
 def test_trait_that_existed_before_is_not_the_pools_and_stays(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     bench.cloud._call("placement", "PUT", f"/traits/{TRAIT}", microversion="1.39")
@@ -182,7 +130,7 @@ def test_trait_that_existed_before_is_not_the_pools_and_stays(
 @condition("TraitsReady", "PlacementAPIError")
 @event("TraitDeleted")
 def test_deletion_is_held_until_placement_has_deleted_the_created_traits(
-    bench: benches.Bench, crowd: tuple[str, ...], hypervisors: Hypervisors
+    bench: benches.Bench, crowd: tuple[str, ...], hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(crowd[0])
     name, _ = bench.new_pool(crowd[0], traits=[TRAIT])
@@ -204,7 +152,7 @@ def test_deletion_is_held_until_placement_has_deleted_the_created_traits(
 
 @event("TraitKept")
 def test_deletion_leaves_a_trait_to_another_pool_that_declares_it(
-    bench: benches.Bench, settled: str, crowd: tuple[str, ...], hypervisors: Hypervisors
+    bench: benches.Bench, settled: str, crowd: tuple[str, ...], hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(crowd[0])
     name, _ = bench.new_pool(crowd[0], traits=[TRAIT])
@@ -219,7 +167,9 @@ def test_deletion_leaves_a_trait_to_another_pool_that_declares_it(
 
 @pytest.mark.case("C22")
 @event("TraitKept")
-def test_trait_that_a_stranger_carries_is_kept(bench: benches.Bench, settled: str, hypervisors: Hypervisors) -> None:
+def test_trait_that_a_stranger_carries_is_kept(
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors
+) -> None:
     hypervisors.make(NODE)
     bench.set_spec(settled, {"traits": [TRAIT]})
     bench.run(settled)
@@ -248,7 +198,7 @@ def take_off(bench: benches.Bench, provider: str) -> None:
 
 @condition("TraitsReady", "TraitsApplied")
 def test_created_trait_that_waits_for_its_last_carrier_is_named(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     bench.set_spec(settled, {"traits": [TRAIT, OTHER]})
@@ -266,7 +216,7 @@ def test_created_trait_that_waits_for_its_last_carrier_is_named(
 
 @condition("TraitsReady", "NodesWithoutHypervisor")
 def test_nodes_without_a_hypervisor_are_counted_and_the_others_written(
-    bench: benches.Bench, crowd: tuple[str, ...], hypervisors: Hypervisors
+    bench: benches.Bench, crowd: tuple[str, ...], hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(crowd[0])
     name, _ = bench.new_pool(*crowd, traits=[TRAIT])
@@ -281,7 +231,7 @@ def test_nodes_without_a_hypervisor_are_counted_and_the_others_written(
 
 @condition("TraitsReady", "NodesWithCustomTraitsAnnotation")
 def test_annotated_nodes_are_counted_and_left_alone(
-    bench: benches.Bench, crowd: tuple[str, ...], hypervisors: Hypervisors, interposed: pathlib.Path
+    bench: benches.Bench, crowd: tuple[str, ...], hypervisors: stand_ins.Hypervisors, interposed: pathlib.Path
 ) -> None:
     hypervisors.make(*crowd)
     for node in crowd[1:]:
@@ -303,7 +253,7 @@ def test_annotated_nodes_are_counted_and_left_alone(
 
 @condition("TraitsReady", "HypervisorLifecycleDisabled")
 def test_hypervisor_whose_lifecycle_is_off_is_named(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     hypervisors.set_spec(NODE, lifecycleEnabled=False)
@@ -317,7 +267,7 @@ def test_hypervisor_whose_lifecycle_is_off_is_named(
 
 @condition("TraitsReady", "HypervisorTraitsFailed")
 def test_message_of_the_hypervisor_operator_is_passed_on(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     bench.set_spec(settled, {"traits": [TRAIT]})
@@ -332,7 +282,7 @@ def test_message_of_the_hypervisor_operator_is_passed_on(
 
 @condition("TraitsReady", "TraitsApplied")
 def test_hypervisor_that_is_being_terminated_is_neither_written_nor_waited_for(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     hypervisors.set_spec(NODE, maintenance="termination")
@@ -346,7 +296,7 @@ def test_hypervisor_that_is_being_terminated_is_neither_written_nor_waited_for(
 @condition("TraitsReady", "HypervisorError")
 @condition("TraitsReady", "TraitsApplied")
 def test_hypervisor_that_is_terminated_after_it_was_read_refuses_the_list_and_is_left_alone_from_then_on(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors, interposed: pathlib.Path
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors, interposed: pathlib.Path
 ) -> None:
     hypervisors.make(NODE)
     bench.set_spec(settled, {"traits": [TRAIT]})
@@ -368,7 +318,7 @@ def test_hypervisor_that_is_terminated_after_it_was_read_refuses_the_list_and_is
 @pytest.mark.parametrize("verb", ["get", "patch"])
 @condition("TraitsReady", "HypervisorsForbidden")
 def test_hypervisors_that_may_not_be_touched_are_named(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors, verb: str
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors, verb: str
 ) -> None:
     hypervisors.make(NODE)
     account = bench.account(f"without-hypervisors-{verb}", f"hypervisors:{verb}")
@@ -383,7 +333,7 @@ def test_hypervisors_that_may_not_be_touched_are_named(
 
 @condition("TraitsReady", "HypervisorError")
 def test_write_that_the_api_server_refuses_is_named_with_its_http_status(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors, interposed: pathlib.Path
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors, interposed: pathlib.Path
 ) -> None:
     hypervisors.make(NODE)
     bench.set_spec(settled, {"traits": [TRAIT]})
@@ -398,7 +348,7 @@ def test_write_that_the_api_server_refuses_is_named_with_its_http_status(
 
 @condition("TraitsReady", "PlacementEndpointNotFound")
 def test_region_without_a_placement_is_named(
-    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, own_nova: own_novas.OwnNova, settled: str, hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     bench.cluster.patch("Nova", benches.NOVA, {"spec": {"region": "elsewhere"}})
@@ -413,7 +363,7 @@ def test_region_without_a_placement_is_named(
 
 @condition("TraitsReady", "PlacementAPIError")
 def test_trait_that_cannot_be_created_is_named_and_no_list_written(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors
 ) -> None:
     hypervisors.make(NODE)
     bench.set_spec(settled, {"traits": [TRAIT]})
@@ -432,7 +382,7 @@ def test_trait_that_cannot_be_created_is_named_and_no_list_written(
 
 @condition("TraitsReady", "ComputeAPIError")
 def test_token_that_keystone_refuses_is_named_by_the_traits_as_by_the_aggregates(
-    bench: benches.Bench, settled: str, hypervisors: Hypervisors, interposed: pathlib.Path
+    bench: benches.Bench, settled: str, hypervisors: stand_ins.Hypervisors, interposed: pathlib.Path
 ) -> None:
     hypervisors.make(NODE)
     bench.set_spec(settled, {"traits": [TRAIT]})

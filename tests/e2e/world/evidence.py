@@ -13,13 +13,18 @@ def gather(
     the_stand: stand.Stand,
     operator: operator_process.OperatorProcess | installed.InstalledOperator | None,
     pools: list[str],
+    *,
+    pods_in: cluster.Cluster | None = None,
 ) -> str:
-    """The evidence as text. A source that cannot be read says so and hides no other."""
+    """The evidence as text; the pods are in the lab's own cluster unless another is given.
+
+    A source that cannot be read says so and hides no other.
+    """
     parts = []
     for pool in pools:
         parts.append(_part(f"NovaCompute {pool}", lambda pool=pool: _pool(the_stand, pool)))  # type: ignore[misc]
         parts.append(_part(f"events of {pool}", lambda pool=pool: _events(the_stand, pool)))  # type: ignore[misc]
-        parts.append(_part(f"pods of {pool}", lambda pool=pool: _pods(the_stand, pool)))  # type: ignore[misc]
+        parts.append(_part(f"pods of {pool}", lambda pool=pool: _pods(pods_in or the_stand.cluster, pool)))  # type: ignore[misc]
     parts.append(_part("compute services", lambda: _services(the_stand)))
     parts.append(_part("servers", lambda: _servers(the_stand)))
     parts.append(_part("aggregates", lambda: yaml.safe_dump(the_stand.cloud.aggregates())))
@@ -74,9 +79,9 @@ def _events(the_stand: stand.Stand, pool: str) -> str:
     return "\n".join(events_as_lines(the_stand.cluster.events(pool)))
 
 
-def _pods(the_stand: stand.Stand, pool: str) -> str:
+def _pods(the_cluster: cluster.Cluster, pool: str) -> str:
     return "\n".join(
-        f"{pod['metadata']['name']}  {cluster.node_of(pod)}  {pod_state(pod)}" for pod in the_stand.cluster.pods(pool)
+        f"{pod['metadata']['name']}  {cluster.node_of(pod)}  {pod_state(pod)}" for pod in the_cluster.pods(pool)
     )
 
 

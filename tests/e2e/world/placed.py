@@ -12,6 +12,7 @@ import signal
 from collections.abc import Iterator
 
 import rich.console
+import yaml
 from e2e.world import cluster, stand
 from novalab import bringup, progress, targets
 from novalab import lab as labs
@@ -29,6 +30,17 @@ class Target:
     def __init__(self, the_stand: stand.Stand, lab: labs.Lab) -> None:
         self.lab = lab
         self._stand = the_stand
+        self._entries_read = 0
+
+    @property
+    def name(self) -> str:
+        """What it is registered as."""
+        return self.lab.family
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Its compute nodes, the last of which is the only one of its zone."""
+        return self.lab.compute_nodes
 
     @functools.cached_property
     def cluster(self) -> cluster.Cluster:
@@ -41,27 +53,31 @@ class Target:
 
     def withdraw(self) -> None:
         """Take the registration away."""
-        targets.kubectl(
-            self._stand.lab, "delete", "secret", f"--namespace={targets.CLUSTERS_NAMESPACE}", self.lab.family
-        )
+        targets.withdraw(self._stand.lab, self.lab)
 
     def forget(self) -> None:
         """Take away what it was given for the operator: the namespace of the pools, and the operator's account."""
         for namespace in (cluster.NAMESPACE, targets.ACCESS_NAMESPACE):
             targets.kubectl(self.lab, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=120s")
 
-    def mirror_contract(self) -> None:
-        """Copy the compute contract there, as a ControlPlane does."""
-        targets.mirror_contract(self._stand.lab, self.lab)
+    def mirror_contract(self, nova: str = stand.NOVA) -> None:
+        """Copy a Nova's compute contract there, as a ControlPlane does."""
+        targets.mirror_contract(self._stand.lab, self.lab, nova)
 
     def place_nova(self) -> str:
         """Have a Nova there; returns its name."""
         return targets.place_nova(self._stand.lab, self.lab)
 
+    def remove_nova(self) -> None:
+        """Take away the Nova that was placed there, with the pods behind it."""
+        targets.remove_nova(self._stand.lab, self.lab)
+
     def proxied(self) -> set[str]:
-        """The verbs of the writes that the operator has sent through the cluster's service proxy."""
+        """The verbs of the writes that the operator sent through the cluster's service proxy since the last call."""
         account = f"system:serviceaccount:{targets.ACCESS_NAMESPACE}:{targets.ACCOUNT}"
-        noted = [json.loads(line) for line in control_plane.audit_log(self.lab).read_text().splitlines()]
+        entries = control_plane.audit_log(self.lab).read_text().splitlines()
+        noted = [json.loads(line) for line in entries[self._entries_read :]]
+        self._entries_read = len(entries)
         return {
             one["verb"]
             for one in noted
@@ -78,6 +94,28 @@ class Target:
         )
 
     @contextlib.contextmanager
+    def without(self, manifest: str) -> Iterator[None]:
+        """Have it as if this manifest of the operator's rights had been left out."""
+        targets.kubectl(self.lab, "delete", f"--filename={targets.RIGHTS / manifest}")
+        try:
+            yield
+        finally:
+            targets.grant(self.lab)
+
+    @contextlib.contextmanager
+    def without_rights_to(self, resource: str) -> Iterator[None]:
+        """Have the rights to pools' namespaces without those to this resource."""
+        documents = list(yaml.safe_load_all((targets.RIGHTS / "3-pools.yaml").read_text()))
+        for document in documents:
+            if "rules" in document:
+                document["rules"] = [rule for rule in document["rules"] if resource not in rule["resources"]]
+        targets.apply(self.lab, *documents)
+        try:
+            yield
+        finally:
+            targets.grant(self.lab)
+
+    @contextlib.contextmanager
     def hanging(self) -> Iterator[None]:
         """Have its API server take connections and answer none of them."""
         (process,) = [row.process for row in control_plane.status(self.lab) if row.what == "kube-apiserver"]
@@ -87,18 +125,19 @@ class Target:
         finally:
             os.kill(int(str(process)), signal.SIGCONT)
             # Its controllers end when they cannot renew their Lease; a cluster that is back has them again.
-            kubernetes_cluster.up(self.lab, progress.Board(rich.console.Console(quiet=True)).part(NAME))
+            kubernetes_cluster.up(self.lab, progress.Board(rich.console.Console(quiet=True)).part(self.name))
 
 
 @contextlib.contextmanager
-def opened(the_stand: stand.Stand, log: pathlib.Path) -> Iterator[Target]:
+def opened(the_stand: stand.Stand, log: pathlib.Path, *, name: str = NAME) -> Iterator[Target]:
     """The target cluster of the lab: the one that is there, else one that goes again."""
-    lab = labs.find(targets.lab_name(the_stand.lab, NAME))
+    lab = labs.find(targets.lab_name(the_stand.lab, name))
     with log.open("w") as file:
         board = progress.Board(rich.console.Console(file=file))
-        found = targets.up(the_stand.lab, NAME, board)
+        found = targets.up(the_stand.lab, name, board)
         try:
             yield Target(the_stand, found)
         finally:
             if lab is None:
-                bringup.down(found, board.part(NAME))
+                Target(the_stand, found).withdraw()
+                bringup.down(found, board.part(name))

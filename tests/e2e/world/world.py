@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from e2e.world import cluster, evidence, installed, operator_process, pools, stand, waiting, witness
+from e2e.world import cluster, evidence, installed, operator_process, placed, pools, stand, waiting, witness
 
 #: How long anything may take on a busy machine. No test waits this long unless something is wrong.
 DEADLINE = 240.0
@@ -69,6 +69,14 @@ class World:
             self.label(node, selector)
         name = f"pool-{uuid.uuid4().hex[:8]}"
         return self.apply(pools.manifest(name, selector, **spec)), selector
+
+    def new_placed_pool(self, home: placed.Target, *nodes: str, **spec: Any) -> tuple[str, dict[str, str]]:
+        """A pool of exactly these nodes of a target cluster, under a new name; returns it and its selector."""
+        selector = self.selector()
+        for node in nodes:
+            self.undo.callback(home.cluster.set_labels, node, dict.fromkeys(selector))
+            home.cluster.set_labels(node, dict(selector))
+        return self.new_pool(selector=selector, targetClusterRef={"name": home.name}, **spec)
 
     def make(self, item: dict[str, Any]) -> None:
         """Create an object of the namespace; it is deleted when the test ends."""

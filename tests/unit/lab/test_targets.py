@@ -44,6 +44,13 @@ def test_first_nodes_of_a_target_are_in_the_pool_of_the_guide(edge: labs.Lab) ->
     assert "openstack.c5c3.io/nova-compute-pool" not in nodes.labels(edge, "edge-3")
 
 
+@pytest.mark.parametrize("family", ["compute", "edge"])
+def test_last_node_is_alone_in_its_zone(tmp_path: pathlib.Path, family: str) -> None:
+    made = labs.Lab(name="x", root=tmp_path, slot=1, family=family)
+    zones = [nodes.labels(made, node)["topology.kubernetes.io/zone"] for node in made.compute_nodes]
+    assert zones == [*("az1" for _ in made.compute_nodes[1:]), "az2"]
+
+
 def test_target_is_found_again_with_its_names(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     monkeypatch.setenv("LAB_STATE", str(tmp_path))
     made = labs.Lab(name="x-edge", root=tmp_path / "x-edge", slot=3, family="edge")
