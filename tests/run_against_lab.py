@@ -29,7 +29,7 @@ FIRST = (
 )
 SECOND = (
     *("tests/e2e/test_hypervisor_operator.py", "tests/e2e/test_killed_operator.py"),
-    *("tests/e2e/test_by_hand.py", "tests/e2e/test_chart.py"),
+    *("tests/e2e/test_by_hand.py", "tests/e2e/test_chart.py", "tests/e2e/test_pages.py"),
 )
 PARTS = (FIRST, SECOND, ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))))
 NAME = "tests"

@@ -23,6 +23,17 @@ DRAIN = "docs/how-to/drain.md"
 STUCK = "docs/how-to/stuck-drain.md"
 
 
+@pytest.fixture(autouse=True)
+def _own_labels(the_stand: stand.Stand) -> Iterator[None]:
+    """Nodes without the label of the pages, which the nodes of the lab carry."""
+    had = {node: the_stand.cluster.read("Node", node)["metadata"]["labels"].get(LABEL) for node in stand.NODES}
+    for node in had:
+        the_stand.cluster.set_labels(node, {LABEL: None})
+    yield
+    for node, value in had.items():
+        the_stand.cluster.set_labels(node, {LABEL: value})
+
+
 def new_pool(world: worlds.World, letter: str, *nodes: str, **spec: object) -> str:
     """The pool of the pages with this letter, of these nodes; returns its name."""
     for node in nodes:
@@ -54,7 +65,6 @@ def clean(the_stand: stand.Stand) -> Iterator[None]:
     """A lab in which the reader begins with nothing, and leaves nothing."""
     assert the_stand.cloud.services() == {}, "an earlier test left compute services behind"
     yield
-    the_stand.cluster.set_labels(NODE, {LABEL: None})
     if the_stand.cluster.delete("NovaCompute", "pool-a"):
         waiting.wait_for(
             "the pool is gone",
@@ -82,7 +92,7 @@ def test_ten_minutes_with_a_pool(the_stand: stand.Stand, reader: readers.Reader,
 
     shown = reader.does(START, "Look at it")
     assert "Active" in shown
-    assert "Reason:                AllReady" in shown
+    assert "AllReady" in shown
 
     reader.does(START, "Let a node go")
     assert cluster.phases(the_stand.cluster.read("NovaCompute", "pool-a")) == {}
@@ -94,23 +104,14 @@ def test_ten_minutes_with_a_pool(the_stand: stand.Stand, reader: readers.Reader,
 
 
 @page("docs/how-to/drain.md", "Without it")
-@page("docs/how-to/drain.md", "What follows")
-def test_drain_and_change_of_mind(world: worlds.World, reader: readers.Reader) -> None:
+def test_drain_by_moving_the_servers(world: worlds.World, reader: readers.Reader) -> None:
     name = new_pool(world, "a", NODE, OTHER_NODE)
     world.wait_settled(name, NODE, OTHER_NODE)
     server = world.boot(NODE)
-    world.unlabel(NODE, {LABEL: "a"})
-    world.wait_draining(name, NODE, 1)
-    world.label(NODE, {LABEL: "a"})
-    world.wait_settled(name, NODE, OTHER_NODE)
-    assert world.cloud.services()[NODE]["status"] == "disabled"
-    reader.does(DRAIN, "What follows")
-    world.expect_enabled(NODE)
-    assert world.cloud.services()[NODE]["status"] == "enabled"
-
     assert server in reader.does(DRAIN, "Without it", server=server)
-    world.wait_dropped(name, NODE)
     assert world.cloud.server(server)["OS-EXT-SRV-ATTR:host"] == OTHER_NODE
+    world.wait_dropped(name, NODE)
+    assert world.cloud.server(server)["status"] == "ACTIVE"
 
 
 @page("docs/how-to/move-a-node.md", "Move a node to another pool")
@@ -184,6 +185,7 @@ def test_traits_are_taken_back_before_a_downgrade(world: worlds.World, reader: r
 @page("docs/by-hand.md", "A look")
 @page("docs/wrapper.md", "What a pass is given, and what is read from it")
 @page("docs/how-to/stuck-drain.md", "When a drain does not finish")
+@page("docs/how-to/drain.md", "What follows")
 @page("docs/how-to/stuck-drain.md", "The way out")
 def test_drain_that_does_not_finish_and_the_way_out(world: worlds.World, reader: readers.Reader) -> None:
     name = new_pool(world, "a", NODE)
@@ -196,7 +198,16 @@ def test_drain_that_does_not_finish_and_the_way_out(world: worlds.World, reader:
     assert server in reader.does("docs/by-hand.md", "A look")
     assert server in reader.does(STUCK, "When a drain does not finish")
 
+    # The owner changes his mind. Nobody but a person enables the service again.
+    world.label(NODE, {LABEL: "a"})
+    world.wait_settled(name, NODE)
+    assert world.cloud.services()[NODE]["status"] == "disabled"
+    world.note_enabled(NODE)
+    reader.does(DRAIN, "What follows")
+    assert world.cloud.services()[NODE]["status"] == "enabled"
+
     world.cluster.delete("NovaCompute", name)
+    world.wait_draining(name, NODE, 1)
     reader.does(STUCK, "The way out")
     world.wait_gone(name)
     assert world.cloud.services()[NODE]["disabled_reason"] == f"c5c3.io: leaving NovaCompute openstack/{name}"

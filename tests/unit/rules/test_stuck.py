@@ -52,7 +52,7 @@ def actions(result: dict[str, Any]) -> str:
 
 def test_servers_that_nobody_moves_are_named_as_the_cause() -> None:
     result = explained("Draining", seen(servers=[server()]))
-    assert result["summary"] == "leaves openstack/pool-a: 1 server on its host"
+    assert result["summary"] == "leaves openstack/pool-a: 1 server on its host: web-s1 (s1, ACTIVE)"
     assert sights(result) == ["no migration is under way, and the pool never moves a server"]
     assert "openstack server list --all-projects --host node-1" in actions(result)
 

@@ -71,7 +71,8 @@ def _summary(pool: Mapping[str, Any], entry: Mapping[str, Any], node: Mapping[st
     if phase == vocabulary.DRAINING:
         left = entry.get("instances") if node["servers"] is None else len(node["servers"])
         count = "its servers were not counted yet" if left is None else f"{report.servers(left)} on its host"
-        return f"leaves {owner}: {count}"
+        named = [f"{server['name']} ({server['id']}, {server['status']})" for server in node["servers"] or ()]
+        return f"leaves {owner}: {count}" + (f": {conditions.name_some(named)}" if named else "")
     if phase == vocabulary.RELEASING:
         return f"leaves {owner}: its servers are gone; its pod, then its compute service, go next"
     if phase == vocabulary.CONFLICT:
