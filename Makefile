@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up)
+demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed)
 	$(BIN)/python tests/e2e/demo.py
 
 test: lint docs test-unit test-plays test-chart test-lab demo ## everything: checks, then the tests, fast ones first, and the demo

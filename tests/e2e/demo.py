@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job on the real thing, to be watched: a pool comes up, a node drains, the pool goes. ``make demo``.
 
+TARGET=1 has the pool on a target cluster, TARGET_NOVA=1 its Nova as well; with TARGET=2 they are on two different ones.
+
 Every step is asserted. A miss ends it with exit code 1 and the evidence. KEEP=1 leaves everything up, else all that
 the demo made is taken away again.
 """
@@ -17,7 +19,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 # Python puts the script's own folder there, whose modules are to be found as those of a package.
 sys.path[0] = str(TESTS)
 
-from e2e import stage, steps  # noqa: E402 - found only now
+from e2e import setting, stage, steps  # noqa: E402 - found only now
 from e2e.scene import Scene  # noqa: E402
 from e2e.world import waiting  # noqa: E402
 
@@ -27,8 +29,9 @@ _MISSES = (AssertionError, *waiting.UNREACHABLE)
 def main() -> int:
     """Perform all steps; returns the exit code."""
     keep = os.environ.get("KEEP", "") not in ("", "0")
-    the_stage = stage.Stage(len(steps.STEPS))
-    scene = Scene(the_stage)
+    the_setting = setting.Setting.asked_for()
+    the_stage = stage.Stage(len(steps.of(the_setting)))
+    scene = Scene(the_stage, the_setting)
     # A demo that is told to end takes down what it made, as one that is interrupted does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     interrupted = False
@@ -50,7 +53,7 @@ def main() -> int:
 
 def perform(scene: Scene) -> None:
     """Run the steps in their order. Raises what the first miss raises."""
-    for step in steps.STEPS:
+    for step in steps.of(scene.setting):
         with scene.stage.step(step.name, step.why):
             step.act(scene)
 
@@ -81,7 +84,8 @@ def say_what_next(scene: Scene) -> None:
     print("Everything is left up. In a shell:\n")
     print(f'  eval "$(.venv/bin/python lab/lab.py env --name {name})"\n')
     print("Then, for example:\n")
-    print(f"  kubectl label node {steps.DRAINED} openstack.c5c3.io/nova-compute-pool=a --overwrite")
+    there = f" --kubeconfig={scene.home.lab.kubeconfig}" if scene.home else ""
+    print(f"  kubectl{there} label node {scene.setting.drained} openstack.c5c3.io/nova-compute-pool=a --overwrite")
     print("  kubectl get novacomputes -n openstack -w          # after applying the pool of step 4 again")
     print("  openstack compute service list --service nova-compute --long")
     print(f"  tail -f {operator.log}")

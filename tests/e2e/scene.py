@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from e2e import stage
-from e2e.world import cluster, evidence, installed, operator_process, pools, stand, waiting
+from e2e import setting, stage
+from e2e.world import cluster, evidence, installed, operator_process, placed, pools, stand, waiting
 
 POOL = pools.GUIDE_NAME
 _NOT_CARRIED_OUT = "-"
@@ -72,8 +72,11 @@ class Sight:
 class Scene:
     """One performance of the demo."""
 
-    def __init__(self, the_stage: stage.Stage) -> None:
+    def __init__(self, the_stage: stage.Stage, the_setting: setting.Setting) -> None:
         self.stage = the_stage
+        self.setting = the_setting
+        #: The target clusters, in the order of their names.
+        self.targets: list[placed.Target] = []
         self._stand: stand.Stand | None = None
         self._operator: Operator | None = None
         self._told: set[str] = set()
@@ -92,6 +95,16 @@ class Scene:
         self._stand = value
 
     @property
+    def home(self) -> placed.Target | None:
+        """The target cluster that the pool is on; None for the lab's own cluster."""
+        return self.targets[-1] if self.targets else None
+
+    @property
+    def there(self) -> cluster.Cluster:
+        """The cluster with the pool's nodes and children."""
+        return self.home.cluster if self.home else self.stand.cluster
+
+    @property
     def operator(self) -> Operator:
         assert self._operator is not None
         return self._operator
@@ -104,13 +117,13 @@ class Scene:
         """Everything that may explain a miss."""
         if self._stand is None:
             return "there is no lab yet"
-        return evidence.gather(self._stand, self._operator, [POOL])
+        return evidence.gather(self._stand, self._operator, [POOL], pods_in=self.there)
 
     def look(self) -> Sight:
         """The pool as it is now. An event that was not told yet is told, and the ledger drawn when it changed."""
         the_cluster = self.stand.cluster
         sight = Sight(
-            pool=the_cluster.get("NovaCompute", POOL), pods=the_cluster.pods(POOL), events=the_cluster.events(POOL)
+            pool=the_cluster.get("NovaCompute", POOL), pods=self.there.pods(POOL), events=the_cluster.events(POOL)
         )
         for event in sight.events:
             key = f"{event['metadata']['uid']}/{event.get('count')}"
@@ -127,6 +140,13 @@ class Scene:
             raise MissError("the operator has ended")
         with self.stage.waiting(what):
             return waiting.wait_for(what, self.look, good, seconds=seconds)
+
+    def kubectl(self, *arguments: str, there: bool = False, stdin: str = "") -> None:
+        """Run kubectl and show what it says; with ``there`` in the cluster of the pool's nodes."""
+        kubeconfig = (f"--kubeconfig={self.home.lab.kubeconfig}",) if there and self.home else ()
+        command = ("kubectl", *kubeconfig, *arguments)
+        self.stage.command(" ".join(command))
+        self.stage.say(self.stand.output(*command, stdin=stdin).strip())
 
     def follow_command(self, *command: str, seconds: float) -> None:
         """Run a command that waits, and watch the pool meanwhile. Raises MissError unless it ends with 0."""
