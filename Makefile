@@ -22,7 +22,7 @@ demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything a
 test: lint docs test-unit test-plays test-chart test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
 
 test-unit: venv ## the tests that need nothing but Python
-	$(PYTEST) --numprocesses=auto --dist=loadscope tests/unit
+	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit
 
 test-plays: venv ## the tests that run Ansible, and still need no cluster
 	$(PYTEST) tests/plays
