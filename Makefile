@@ -19,7 +19,7 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint docs test-unit test-plays test-chart test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
+test: lint docs test-unit test-plays test-chart test-molecule test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
 
 test-unit: venv ## the tests that need nothing but Python
 	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit
@@ -29,6 +29,9 @@ test-plays: venv ## the tests that run Ansible, and still need no cluster
 
 test-chart: venv ## the chart, linted and rendered by Helm, which is built at the first run
 	$(PYTEST) tests/chart
+
+test-molecule: venv ## each role by itself, and a whole pool, against a real Kubernetes and a real Nova
+	$(BIN)/python tests/run_against_lab.py -- molecule test --all
 
 test-lab: venv ## the tests against a real Kubernetes and a real Nova
 	$(BIN)/python tests/run_against_lab.py
@@ -89,4 +92,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-plays test-chart test-lab lint docs reference bench lab lab-down wheel image lock venv clean
+.PHONY: help demo test test-unit test-plays test-chart test-molecule test-lab lint docs reference bench lab lab-down wheel image lock venv clean

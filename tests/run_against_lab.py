@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests that need a real Kubernetes and a real Nova: a lab up, the tests, the lab down. ``make test-lab``.
 
-Without arguments everything runs, in parts of about the same length and at the same time, each against a lab of its
-own: much of what these tests do is waiting. With arguments, which go to pytest, one run has those. The exit code
-is pytest's. KEEP=1 leaves the labs up, and a later run takes them over.
+Without arguments everything of pytest's runs, in parts of about the same length and at the same time, each against a
+lab of its own: much of what these tests do is waiting. With arguments, which go to pytest, one run has those. After
+``--`` stands another command to run against a lab, such as ``molecule test --all``. The exit code is that of pytest or
+the command. KEEP=1 leaves the labs up, and a later run takes them over.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ SECOND = (
     *("tests/e2e/test_hypervisor_operator.py", "tests/e2e/test_killed_operator.py"),
     *("tests/e2e/test_by_hand.py", "tests/e2e/test_chart.py", "tests/e2e/test_pages.py"),
 )
+PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
 PARTS = (FIRST, SECOND, ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))))
 NAME = "tests"
 _MOST_RUNS = 9
@@ -38,7 +40,9 @@ _MOST_RUNS = 9
 
 def main(arguments: list[str]) -> int:
     """Run the tests; returns the exit code."""
-    return run(arguments) if arguments else run_parts()
+    if arguments[:1] == ["--"]:
+        return run(arguments[1:])
+    return run([*PYTEST, *arguments]) if arguments else run_parts()
 
 
 def run_parts() -> int:
@@ -77,8 +81,8 @@ def pass_on(number: int, part: subprocess.Popen[str]) -> None:
         print(f"{number}| {line}", end="", flush=True)
 
 
-def run(arguments: list[str]) -> int:
-    """Bring a lab up, run these tests, and take it down; returns the exit code."""
+def run(command: list[str]) -> int:
+    """Bring a lab up, run the command against it, and take it down; returns the exit code."""
     # Told to end, it takes the lab down as it does when it is interrupted.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     keep = os.environ.get("KEEP", "") not in ("", "0")
@@ -88,9 +92,9 @@ def run(arguments: list[str]) -> int:
         try:
             tell(began, f"bringing lab {name} up")
             if lab("up", name) == 0:
-                tell(began, f"lab {name} is up; running pytest {shlex.join(arguments)}")
-                code = run_pytest(name, arguments)
-                tell(began, f"pytest ended with {code}")
+                tell(began, f"lab {name} is up; running {shlex.join(command)}")
+                code = run_command(name, command)
+                tell(began, f"the command ended with {code}")
         except KeyboardInterrupt:
             code = 130
             tell(began, "interrupted")
@@ -123,13 +127,16 @@ def lab(action: str, name: str) -> int:
     return subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL, check=False).returncode
 
 
-def run_pytest(name: str, arguments: list[str]) -> int:
-    """Run pytest in the environment that ``lab/lab.py env`` prints; returns its exit code."""
-    command = [sys.executable, str(ROOT / "lab" / "lab.py"), "env", "--name", name]
-    exports = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
-    script = f'{exports}\nexec "$@"'
-    pytest = [sys.executable, "-m", "pytest", "--durations=10", *arguments]
-    process = subprocess.Popen(["bash", "-c", script, "pytest", *pytest], cwd=ROOT, env=environment())
+def run_command(name: str, command: list[str]) -> int:
+    """Run a command in the environment that ``lab/lab.py env`` prints; returns its exit code.
+
+    It finds the programs of this Python's environment, those of Ansible among them.
+    """
+    env = environment()
+    env["PATH"] = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{env.get('PATH', os.defpath)}"
+    ask = [sys.executable, str(ROOT / "lab" / "lab.py"), "env", "--name", name]
+    exports = subprocess.run(ask, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout
+    process = subprocess.Popen(["bash", "-c", f'{exports}\nexec "$@"', "bash", *command], cwd=ROOT, env=env)
     try:
         return process.wait()
     except KeyboardInterrupt:

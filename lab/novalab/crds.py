@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
+import time
 
 from novalab import errors, lab
 
@@ -18,6 +19,7 @@ SETS = {
     "vpa": ("verticalpodautoscalers.autoscaling.k8s.io",),
 }
 _SECONDS = 60
+_EVERY = 0.3
 
 
 def install(the_lab: lab.Lab, which: str) -> None:
@@ -25,6 +27,11 @@ def install(the_lab: lab.Lab, which: str) -> None:
     _kubectl(the_lab, "apply", "--server-side", "--field-manager=lab", f"--filename={_FOLDER / which}.yaml")
     names = [f"customresourcedefinition/{name}" for name in SETS[which]]
     _kubectl(the_lab, "wait", "--for=condition=Established", f"--timeout={_SECONDS}s", *names)
+    deadline = time.monotonic() + _SECONDS
+    for name in SETS[which]:
+        # A kind is established a moment before its objects can be asked for.
+        while not _is_served(the_lab, name) and time.monotonic() < deadline:
+            time.sleep(_EVERY)
 
 
 def remove(the_lab: lab.Lab, which: str) -> None:
@@ -38,6 +45,14 @@ def are_installed(the_lab: lab.Lab, which: str) -> bool:
     names = SETS[which]
     found = _kubectl(the_lab, "get", "customresourcedefinition", "--ignore-not-found", "--output=name", *names)
     return len(found.split()) == len(names)
+
+
+def _is_served(the_lab: lab.Lab, name: str) -> bool:
+    try:
+        _kubectl(the_lab, "get", name, "--all-namespaces", "--output=name")
+    except errors.LabError:
+        return False
+    return True
 
 
 def _kubectl(the_lab: lab.Lab, *arguments: str) -> str:

@@ -44,6 +44,14 @@ def test_targets_of_make_exist() -> None:
     assert named <= targets
 
 
+def test_scenarios_of_molecule_exist_for_each_role_and_the_whole_pool() -> None:
+    there = {path.parent.name for path in (pages.TREE / "molecule").glob("*/molecule.yml")}
+    assert there == {path.name for path in (pages.TREE / "roles").iterdir()} | {"default"}
+    named = {words[words.index("-s") + 1] for words in commands("molecule") if "-s" in words}
+    assert named
+    assert named <= there
+
+
 def test_playbooks_exist() -> None:
     named = {word for words in commands("ansible-playbook") for word in words if word.endswith(".yml")}
     assert named
