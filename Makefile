@@ -19,7 +19,7 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint docs test-unit test-plays test-chart test-molecule test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
+test: lint sanity docs test-unit test-plays test-chart test-molecule test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
 
 test-unit: venv ## the tests that need nothing but Python
 	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit
@@ -43,6 +43,9 @@ lint: venv ## formatting, lint, types, direction of imports, Ansible's own rules
 	PYTHONPATH=operator:collections $(BIN)/lint-imports
 	$(BIN)/yamllint --strict .
 	$(BIN)/ansible-lint --offline
+
+sanity: venv ## ansible-test's own rules, on a copy of the collection
+	$(BIN)/python tools/sanity.py
 
 docs: venv ## the documentation as a site in build/site; fails for a link that leads nowhere
 	$(BIN)/mkdocs build --strict --quiet
@@ -92,4 +95,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-plays test-chart test-molecule test-lab lint docs reference bench lab lab-down wheel image lock venv clean
+.PHONY: help demo test test-unit test-plays test-chart test-molecule test-lab lint sanity docs reference bench lab lab-down wheel image lock venv clean

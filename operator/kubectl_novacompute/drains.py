@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import report, vocabulary
-from ansible_collections.c5c3.nova.plugins.module_utils.tables import Cell, Style, bar
+from ansible_collections.c5c3.nova.plugins.module_utils.tables import Cell, Style, progress_bar
 
 BAR_WIDTH = 20
 
@@ -63,7 +63,7 @@ class Course:
 
     def _bar(self, key: tuple[str, str], each: dict[str, Any]) -> Cell:
         done = self._progress(key, each)
-        return Cell(bar(done, BAR_WIDTH), Style.GOOD if done == 1.0 else Style.BUSY)
+        return Cell(progress_bar(done, BAR_WIDTH), Style.GOOD if done == 1.0 else Style.BUSY)
 
     def _words(self, key: tuple[str, str], each: dict[str, Any]) -> str:
         phase, left = each["phase"], each.get("instances")

@@ -46,4 +46,4 @@ def test_a_cut_text_fits(text: str, width: int) -> None:
     ("done", "drawn"), [(-1.0, "░░░░"), (0.0, "░░░░"), (0.5, "██░░"), (1.0, "████"), (2.0, "████")]
 )
 def test_bar_is_filled_by_the_share(done: float, drawn: str) -> None:
-    assert tables.bar(done, 4) == drawn
+    assert tables.progress_bar(done, 4) == drawn

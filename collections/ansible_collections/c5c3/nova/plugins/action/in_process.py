@@ -23,12 +23,11 @@ from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-
-# Not used here: this plugin is loaded once in the process of the play, and the process of each task inherits what it
-# imports.
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova  # noqa: F401
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova
 
 MODULES = "ansible_collections.c5c3.nova.plugins.modules"
+#: This plugin is loaded once in the process of the play, and the process of each task inherits what it imports.
+INHERITED = (nova,)
 
 display = Display()
 

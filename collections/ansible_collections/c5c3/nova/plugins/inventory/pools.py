@@ -56,6 +56,7 @@ from typing import Any
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin
+from ansible_collections.c5c3.nova.plugins.module_utils import absent
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership
 
@@ -73,6 +74,8 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:  # noqa: FBT001, FBT002
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
+        if complaint := absent.complaint():
+            raise AnsibleParserError(complaint)
         try:
             pools = self._pools()
         except errors.CallError as error:

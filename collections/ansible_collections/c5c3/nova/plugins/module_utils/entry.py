@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils import packing
+from ansible_collections.c5c3.nova.plugins.module_utils import absent, packing
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import calls, errors, kubernetes, target_clusters
 
 Result = dict[str, Any]
@@ -86,6 +86,8 @@ def outcome(run: Run, task: Task, *, module: str, verbosity: int = 0) -> Result:
 
 
 def _outcome(run: Run, task: Task, *, module: str, verbosity: int) -> Result:
+    if complaint := absent.complaint():
+        return {"failed": True, "changed": False, "msg": complaint}
     try:
         given = dataclasses.replace(task, params=packing.unpacked(task.params))
         return _plain(packing.packed({"changed": False, **run(given)}))

@@ -102,7 +102,7 @@ def _line(row: Sequence[Cell], widths: Sequence[int], room: int | None, *, colou
     return ("".join(parts) + styled(text, last.style, colour=colour)).rstrip()
 
 
-def bar(done: float, width: int) -> str:
+def progress_bar(done: float, width: int) -> str:
     """A progress bar of ``width`` columns of which the share ``done`` (0 to 1) is filled."""
     filled = round(min(max(done, 0.0), 1.0) * width)
     return "█" * filled + "░" * (width - filled)

@@ -86,7 +86,7 @@ def run(task: entry.Task) -> dict[str, Any]:
     outside = rules.outside_zone(ledger, listed)
     plan = rules.plan(pool, ledger, task.params["siblings"], listed)
     marker = rules.marker(task.params["nova"]["namespace"], task.params["nova"]["name"])
-    names = {"created": [name for name, _ in plan.create], "deleted": [item["name"] for item in plan.delete]}
+    names = {"created": [name for name, _zone in plan.create], "deleted": [item["name"] for item in plan.delete]}
     changed = any(names.values())
     result = {
         "changed": changed,

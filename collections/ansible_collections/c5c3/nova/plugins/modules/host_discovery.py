@@ -92,7 +92,7 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
     )
     if step is discovery.Step.LEAVE:
         return {"state": discovery.describe(job), "errors": []}
-    if step is discovery.Step.CREATE:
+    if step is discovery.Step.CREATE or job is None:
         deployment = cluster.find("Deployment", nova["name"], namespace)
         problem = discovery.config_problem(deployment)
         if problem or deployment is None:
@@ -100,7 +100,6 @@ def _keep_job(task: entry.Task) -> dict[str, Any]:
         job = _create(task, cluster, discovery.job(nova, deployment))
         diff = entry.difference(f"Job {namespace}/{name}", "", f"discovers {', '.join(task.params['unmapped'])}\n")
         return {"changed": True, "state": discovery.describe(job), "errors": [], "diff": diff}
-    assert job is not None
     ended = discovery.finished(job)
     if ended and ended[0] == "Failed" and not task.check_mode:
         task.cluster().record_event(pool, "Warning", "HostDiscoveryFailed", f"The host discovery Job {name} failed")

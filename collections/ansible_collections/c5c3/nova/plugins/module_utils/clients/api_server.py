@@ -17,13 +17,18 @@ from collections.abc import Mapping
 from typing import Final
 from urllib import parse
 
-import urllib3
-import yaml
+from ansible_collections.c5c3.nova.plugins.module_utils import absent
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import registration
-from kubernetes import client, config
-from kubernetes.client import rest
-from kubernetes.config import incluster_config
+
+try:
+    import urllib3
+    import yaml
+    from kubernetes import client, config
+    from kubernetes.client import rest
+    from kubernetes.config import incluster_config
+except ImportError:
+    urllib3 = yaml = client = config = rest = incluster_config = absent.library("kubernetes")
 
 CONNECT_SECONDS: Final = 5.0
 READ_SECONDS: Final = 30.0

@@ -11,15 +11,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib import parse
 
-import requests
+from ansible_collections.c5c3.nova.plugins.module_utils import absent
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import calls, errors
-from keystoneauth1 import access as keystone_access
-from keystoneauth1 import exceptions as keystone_errors
-from keystoneauth1 import session as keystone_session
-from keystoneauth1.identity import v3
+
+try:
+    from keystoneauth1 import access as keystone_access
+    from keystoneauth1 import exceptions as keystone_errors
+    from keystoneauth1 import session as keystone_session
+    from keystoneauth1.identity import v3
+except ImportError:
+    keystone_access = keystone_errors = keystone_session = v3 = absent.library("keystoneauth1")
+
+if TYPE_CHECKING:
+    import requests
 
 TOKEN_CALL: Final = "POST /v3/auth/tokens"  # noqa: S105 - a method and a path
 USER_AGENT: Final = "nova-compute-operator"

@@ -18,10 +18,12 @@ import os
 import pathlib
 import urllib.parse
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-import urllib3
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import api_server, calls, errors
+
+if TYPE_CHECKING:
+    import urllib3
 
 FIELD_MANAGER: Final = "cobaltcore-operator"
 """The one field manager of everything that the product writes."""

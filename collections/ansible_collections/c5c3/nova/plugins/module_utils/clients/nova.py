@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
-import requests
+from ansible_collections.c5c3.nova.plugins.module_utils import absent
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import (
     errors,
     keystone,
@@ -25,6 +25,11 @@ from ansible_collections.c5c3.nova.plugins.module_utils.clients import (
     service_proxy,
     target_clusters,
 )
+
+try:
+    import requests
+except ImportError:
+    requests = absent.library("requests")
 
 MICROVERSION: Final = ("compute", "2.53")
 SERVICES_MICROVERSION: Final = ("compute", "2.69")

@@ -21,10 +21,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib import parse
 
-import requests
-import urllib3
+from ansible_collections.c5c3.nova.plugins.module_utils import absent
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import api_server, errors
-from requests import adapters, structures, utils
+
+try:
+    import requests
+    import urllib3
+    from requests import adapters, structures, utils
+except ImportError:
+    requests = urllib3 = adapters = structures = utils = absent.library("requests")
 
 CONNECT_SECONDS: Final = 5.0
 READ_SECONDS: Final = 60.0

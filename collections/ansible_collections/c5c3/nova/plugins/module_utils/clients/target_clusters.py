@@ -14,9 +14,14 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-import urllib3
+from ansible_collections.c5c3.nova.plugins.module_utils import absent
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import api_server, errors, kubernetes
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import registration
+
+try:
+    import urllib3
+except ImportError:
+    urllib3 = absent.library("kubernetes")
 
 KIND: Final = "TargetCluster"
 """The `kind` of the error of a cluster that does not resolve."""

@@ -85,7 +85,7 @@ def plan(
     own = marker(pool["metadata"]["namespace"], pool["spec"]["novaRef"]["name"])
     create = tuple((name, zone) for name, zone in wanted if name not in by_name)
     begun = {
-        name: by_name[name_until_marked(own, name)] for name, _ in create if name_until_marked(own, name) in by_name
+        name: by_name[name_until_marked(own, name)] for name, _zone in create if name_until_marked(own, name) in by_name
     }
     # What another pool is just creating is not unneeded either.
     in_use = union | {name_until_marked(own, name) for name in union if name not in by_name}

@@ -116,7 +116,8 @@ def job(nova: Mapping[str, Any], deployment: Mapping[str, Any]) -> dict[str, Any
     """
     pod = deployment["spec"]["template"]["spec"]
     api = _named(pod["containers"], _CONTAINER)
-    assert api is not None
+    if api is None:
+        raise ValueError(f"the Deployment of Nova {nova['name']} has no container {_CONTAINER}")
     marks = ownership.of_nova(nova).marks()
     mounted = {mount["name"] for mount in api.get("volumeMounts", [])}
     labels = {

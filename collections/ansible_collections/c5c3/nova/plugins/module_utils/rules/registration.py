@@ -16,7 +16,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib import parse
 
-import yaml
+from ansible_collections.c5c3.nova.plugins.module_utils import absent
+
+try:
+    import yaml
+except ImportError:
+    yaml = absent.library("PyYAML")
 
 LABEL: Final = "sigs.k8s.io/multicluster-runtime-kubeconfig"
 KUBECONFIG: Final = "kubeconfig"
