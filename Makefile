@@ -19,13 +19,16 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint sanity docs test-unit test-plays test-chart test-molecule test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
+test: lint sanity docs test-unit test-plays test-versions test-chart test-molecule test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
 
 test-unit: venv ## the tests that need nothing but Python
 	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit
 
 test-plays: venv ## the tests that run Ansible, and still need no cluster
 	$(PYTEST) tests/plays
+
+test-versions: venv ## the tests of plays again, with each release of ansible-core that the collection supports
+	$(BIN)/python tools/ansible_versions.py
 
 test-chart: venv ## the chart, linted and rendered by Helm, which is built at the first run
 	$(PYTEST) tests/chart
@@ -95,4 +98,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-plays test-chart test-molecule test-lab lint sanity docs reference bench lab lab-down wheel image lock venv clean
+.PHONY: help demo test test-unit test-plays test-versions test-chart test-molecule test-lab lint sanity docs reference bench lab lab-down wheel image lock venv clean

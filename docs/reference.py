@@ -19,11 +19,12 @@ from typing import Any
 import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
-for folder in (HERE, HERE.parent / "tests"):
+for folder in (HERE, HERE.parent / "tests", HERE.parent / "tools"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-import pictures  # noqa: E402 - the folders are known only now
+import ansible_versions  # noqa: E402 - the folders are known only now
+import pictures  # noqa: E402
 import published_metrics  # noqa: E402
 from nova_compute_operator import settings, unfinished  # noqa: E402
 
@@ -44,6 +45,7 @@ def files() -> dict[pathlib.Path, str]:
     pages = {"flags": flags(), "metrics": metrics(), "events": events(), "modules": modules(), "roles": roles()}
     return {
         **{HERE / "reference" / f"{name}.md": text.rstrip() + "\n" for name, text in pages.items()},
+        HERE / "reference" / "ansible-core.md": versions_of_ansible().rstrip() + "\n",
         HERE / "reference" / "phases.md": phases().rstrip() + "\n",
         HERE / "reference" / "phases.svg": pictures.phases_picture(),
         HERE / "reference" / "pass.svg": pictures.pass_picture(),
@@ -61,6 +63,21 @@ def phases() -> str:
         for before, after, number in sorted(pictures.transitions(), key=lambda move: move[2])
     ]
     return head + table(("", "move", "when"), moves)
+
+
+def versions_of_ansible() -> str:
+    head = HEAD.format(
+        title="Versions of ansible-core",
+        about="What the collection's modules, plugins and roles run with. The operator and its image bring their own: "
+        "2.19, the last for Python 3.11. 2.18 and older are refused: they would evaluate a template that stands in the "
+        "text of a resource.",
+    )
+    rows = [
+        (release.name, f"{release.oldest}", ", ".join(release.pythons), release.tested)
+        for release in ansible_versions.RELEASES
+    ]
+    tail = "\n`make test-versions` runs them. 2.19 is also what every other test runs with, on Python 3.11.\n"
+    return head + table(("ansible-core", "from", "Python", "tested on"), rows) + tail
 
 
 def flags() -> str:
