@@ -26,7 +26,7 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FIRST = (
     *("tests/integration", "tests/e2e/conditions"),
-    *("tests/e2e/test_settled_pool.py", "tests/e2e/test_scale.py"),
+    *("tests/e2e/test_settled_pool.py", "tests/e2e/test_scale.py", "tests/e2e/test_placed_beside_many.py"),
 )
 SECOND = (
     *("tests/e2e/test_hypervisor_operator.py", "tests/e2e/test_killed_operator.py"),

@@ -24,6 +24,10 @@ _RESULTS = {
     outcomes.Verdict.CANCELLED: queue.Result.CANCELLED,
 }
 
+# A pass that takes this long, in seconds, waits for somebody: a cluster that answers slowly, or one with a great many
+# nodes. It is the pace at which a cluster that does not answer at all is asked again.
+_SLOW = 15.0
+
 # How often the dispatcher looks round when nothing wakes it.
 _TICK = 10.0
 
@@ -66,8 +70,9 @@ class Dispatcher:
         self._open = False
         self._closing = False
         self._workers: set[threading.Thread] = set()
-        # The pools whose last pass waited in vain for a target cluster.
-        self._stalled: set[str] = set()
+        # The pools whose last pass took long, and the places whose last pass waited in vain for a target cluster.
+        self._slow: set[str] = set()
+        self._stalled: set[triggers.Place] = set()
         self._thread = threading.Thread(target=self._work, name="dispatcher", daemon=True)
 
     @property
@@ -117,7 +122,7 @@ class Dispatcher:
                 if wake.urgency is None:
                     self._store.forget(wake.pool, running=wake.pool in self._queue.running)
                     self._queue.forget(wake.pool)
-                    self._stalled.discard(wake.pool)
+                    self._slow.discard(wake.pool)
                 else:
                     self._queue.add(wake.pool, wake.urgency)
             self._news.notify_all()
@@ -168,9 +173,10 @@ class Dispatcher:
         return True
 
     def _held_back(self) -> frozenset[str]:
-        """The pools that wait for a cluster that does not answer, while their passes fill every slot but one."""
-        at_work = len(self._stalled & self._queue.running)
-        return frozenset(self._stalled) if at_work >= max(1, self._slots - 1) else frozenset()
+        """The slow pools, while their passes fill every slot but one: that one is left to all others."""
+        slow = self._slow | self._triggers.at(self._stalled)
+        at_work = len(slow & self._queue.running)
+        return frozenset(slow) if at_work >= max(1, self._slots - 1) else frozenset()
 
     def _pass(self, pool: str, verbosity: int | None) -> None:
         began = self._clock()
@@ -186,6 +192,8 @@ class Dispatcher:
         with self._news:
             self._numbers.ended(outcome)
             self._queue.done(pool, _RESULTS[outcome.verdict], next_look=outcome.next_look)
-            (self._stalled.add if outcome.stalled else self._stalled.discard)(pool)
+            (self._slow.add if outcome.seconds >= _SLOW else self._slow.discard)(pool)
+            place = self._triggers.place(pool)
+            (self._stalled.add if outcome.stalled else self._stalled.discard)(place)
             self._workers.discard(threading.current_thread())
             self._news.notify_all()

@@ -12,7 +12,7 @@ import collections
 import dataclasses
 import hashlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, registration
@@ -20,6 +20,8 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, 
 from nova_compute_operator import queue
 
 Object = Mapping[str, Any]
+# The target cluster of a pool and its Nova: pools that share both wait for the same clusters.
+Place = tuple[str, str]
 
 GROUP = "apis/nova.openstack.c5c3.io/v1alpha1"
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -262,6 +264,15 @@ class Triggers:
     def pools(self) -> frozenset[str]:
         """`namespace/name` of every pool."""
         return frozenset(self._pools)
+
+    def place(self, pool: str) -> Place:
+        """Where the pool is; that of a pool that is gone is nobody else's."""
+        view = self._pools.get(pool)
+        return (view.cluster, view.nova) if view else ("", "")
+
+    def at(self, places: Collection[Place]) -> set[str]:
+        """The pools that are at one of these places."""
+        return {pool for pool, view in self._pools.items() if (view.cluster, view.nova) in places}
 
     def verbosity(self, pool: str) -> int | None:
         """How verbose the output of the pool's passes is to be that goes into the log; None keeps it out."""

@@ -42,8 +42,7 @@ class Ground:
 
     def nodes(self, pool: str, numbers: range) -> list[str]:
         """Make nodes for the pool, whose selector takes them by a label; returns their names."""
-        names = [f"{pool}-{number:04d}" for number in numbers]
-        _many(self._node(name, pool) for name in names)
+        names = nodes_on(self.cluster, pool, numbers)
         for some in _slices(names, 500):
             rows = ",".join(
                 f"(now(), now(), now(), 0, '{name}', 'nova-compute', 'compute', 1, false, false, 67, '{uuid.uuid4()}')"
@@ -55,17 +54,12 @@ class Ground:
             )
         return names
 
-    def _node(self, name: str, pool: str) -> Callable[[], object]:
-        metadata = {"name": name, "labels": {LABEL: pool, _OWNER: pool, "topology.kubernetes.io/zone": ZONE}}
-        body = {"kind": "Node", "metadata": metadata, "spec": {"taints": [_TAINT]}}
-        return lambda: self.cluster.create(body)
-
-    def pool(self, name: str, nodes: Iterable[str]) -> None:
-        """Make a pool that has held these nodes for long, as far as its status says."""
+    def pool(self, name: str, nodes: Iterable[str], **spec: Any) -> None:
+        """Make a pool that has held these nodes for long, as far as its status says; further fields of the spec win."""
         body = {
             "kind": "NovaCompute",
             "metadata": {"name": name, "namespace": NAMESPACE},
-            "spec": {"novaRef": {"name": NOVA}, "nodeSelector": {LABEL: name}},
+            "spec": {"novaRef": {"name": NOVA}, "nodeSelector": {LABEL: name}, **spec},
         }
         self.cluster.create(body)
         self.hold(name, nodes)
@@ -120,6 +114,18 @@ class Ground:
 
     def _sql(self, statement: str) -> list[str]:
         return self.stand.sql("nova", statement)
+
+
+def nodes_on(cluster: kubernetes.Cluster, pool: str, numbers: range) -> list[str]:
+    """Make nodes for the pool on a cluster, of which Nova knows nothing; returns their names."""
+    names = [f"{pool}-{number:04d}" for number in numbers]
+    labels = {LABEL: pool, _OWNER: pool, "topology.kubernetes.io/zone": ZONE}
+    spec = {"taints": [_TAINT]}
+    _many(
+        functools.partial(cluster.create, {"kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec})
+        for name in names
+    )
+    return names
 
 
 def _many(calls: Iterable[Callable[[], object]]) -> None:
