@@ -19,7 +19,7 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint sanity docs test-unit test-plays test-versions test-chart test-molecule test-lab demo ## everything: checks, then the tests, fast ones first, and the demo
+test: lint sanity docs test-unit test-plays test-versions test-chart test-lab ## everything: checks, then the tests, fast ones first
 
 test-unit: venv ## the tests that need nothing but Python
 	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit
@@ -36,7 +36,7 @@ test-chart: venv ## the chart, linted and rendered by Helm, which is built at th
 test-molecule: venv ## each role by itself, and a whole pool, against a real Kubernetes and a real Nova
 	$(BIN)/python tests/run_against_lab.py -- molecule test --all
 
-test-lab: venv ## the tests against a real Kubernetes and a real Nova
+test-lab: venv ## all tests against a real Kubernetes and a real Nova, Molecule's and the demo among them
 	$(BIN)/python tests/run_against_lab.py
 
 lint: venv ## formatting, lint, types, direction of imports, Ansible's own rules

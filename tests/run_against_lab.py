@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests that need a real Kubernetes and a real Nova: a lab up, the tests, the lab down. ``make test-lab``.
 
-Without arguments everything of pytest's runs, in parts of about the same length and at the same time, each against a
-lab of its own: much of what these tests do is waiting. With arguments, which go to pytest, one run has those. After
-``--`` stands another command to run against a lab, such as ``molecule test --all``. The exit code is that of pytest or
-the command. KEEP=1 leaves the labs up, and a later run takes them over.
+Without arguments everything runs, in parts of about the same length and at the same time, each against a lab of its
+own: much of what these tests do is waiting. With arguments, which go to pytest, one run has those. After ``--`` stands
+another command to run against the same lab, such as ``molecule test --all``. The exit code is the first that is not 0.
+KEEP=1 leaves the labs up, and a later run takes them over.
 """
 
 from __future__ import annotations
@@ -33,16 +33,19 @@ SECOND = (
     *("tests/e2e/test_by_hand.py", "tests/e2e/test_chart.py", "tests/e2e/test_pages.py"),
 )
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
-PARTS = (FIRST, SECOND, ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))))
+MOLECULE = ("--", "molecule", "test", "--all")
+PARTS = (FIRST, (*SECOND, *MOLECULE), ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))))
 NAME = "tests"
 _MOST_RUNS = 9
 
 
 def main(arguments: list[str]) -> int:
     """Run the tests; returns the exit code."""
-    if arguments[:1] == ["--"]:
-        return run(arguments[1:])
-    return run([*PYTEST, *arguments]) if arguments else run_parts()
+    if not arguments:
+        return run_parts()
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    commands = [[*PYTEST, *arguments[:split]] if split else [], arguments[split + 1 :]]
+    return run([command for command in commands if command])
 
 
 def run_parts() -> int:
@@ -81,8 +84,8 @@ def pass_on(number: int, part: subprocess.Popen[str]) -> None:
         print(f"{number}| {line}", end="", flush=True)
 
 
-def run(command: list[str]) -> int:
-    """Bring a lab up, run the command against it, and take it down; returns the exit code."""
+def run(commands: list[list[str]]) -> int:
+    """Bring a lab up, run the commands against it, and take it down; returns the first exit code that is not 0."""
     # Told to end, it takes the lab down as it does when it is interrupted.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     keep = os.environ.get("KEEP", "") not in ("", "0")
@@ -92,9 +95,12 @@ def run(command: list[str]) -> int:
         try:
             tell(began, f"bringing lab {name} up")
             if lab("up", name) == 0:
-                tell(began, f"lab {name} is up; running {shlex.join(command)}")
-                code = run_command(name, command)
-                tell(began, f"the command ended with {code}")
+                code = 0
+                for command in commands:
+                    tell(began, f"running {shlex.join(command)} against lab {name}")
+                    ended = run_command(name, command)
+                    tell(began, f"it ended with {ended}")
+                    code = code or ended
         except KeyboardInterrupt:
             code = 130
             tell(began, "interrupted")

@@ -79,12 +79,3 @@ def test_values_that_are_set_exist_in_the_chart() -> None:
         for key in pair.partition("=")[0].split("."):
             assert key in value, f"{pair} is no value of the chart"
             value = value[key]
-
-
-@pytest.mark.page("README.md", "See it, and prove it")
-def test_the_two_commands_of_the_readme_are_those_that_are_run() -> None:
-    assert [words for words in commands("make", running_text=False) if words[1:] in (["demo"], ["test"])]
-    makefile = (pages.TREE / "Makefile").read_text()
-    (needs,) = re.findall(r"^test:([^#\n]*)", makefile, re.MULTILINE)
-    assert needs.split()[-1] == "demo"
-    assert (pages.TREE / ".ci" / "run").read_text().splitlines()[-1] == "make test"
