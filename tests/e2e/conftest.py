@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Iterator
 
 import pytest
-from e2e.world import operator_process, placed, pools, stand, waiting
+from e2e.world import cluster, operator_process, placed, pools, stand, waiting
 from e2e.world import reader as readers
 from e2e.world import world as worlds
 
@@ -104,6 +104,19 @@ def world(idle_world: worlds.World) -> worlds.World:
     """A world with a running operator."""
     idle_world.operator.start()
     return idle_world
+
+
+@pytest.fixture
+def no_pool_labels(the_stand: stand.Stand) -> Iterator[None]:
+    """Nodes without the label that the documentation selects by, and that the lab's nodes carry."""
+    had = {
+        node: the_stand.cluster.read("Node", node)["metadata"]["labels"].get(cluster.POOL_LABEL) for node in stand.NODES
+    }
+    for node in had:
+        the_stand.cluster.set_labels(node, {cluster.POOL_LABEL: None})
+    yield
+    for node, value in had.items():
+        the_stand.cluster.set_labels(node, {cluster.POOL_LABEL: value})
 
 
 @pytest.fixture

@@ -265,9 +265,9 @@ def test_traits_of_a_pool_reach_placement_through_the_hypervisor_operator_and_le
 
 @pytest.mark.page("docs/how-to/drain.md", "Under the hypervisor operator")
 def test_node_in_manual_maintenance_is_emptied_by_migration_and_then_leaves_its_pool(
-    world: SharedWorld, reader: readers.Reader
+    no_pool_labels: None, world: SharedWorld, reader: readers.Reader
 ) -> None:
-    name, _ = world.onboarded_pool(FIRST, SECOND, selector={"openstack.c5c3.io/nova-compute-pool": "a"})
+    name, _ = world.onboarded_pool(FIRST, SECOND, selector={cluster.POOL_LABEL: "a"})
     servers = [world.boot(FIRST), world.boot(FIRST)]
     reader.does("docs/how-to/drain.md", "Under the hypervisor operator")
     assert {world.cloud.server(server)["OS-EXT-SRV-ATTR:host"] for server in servers} == {SECOND}

@@ -14,24 +14,14 @@ from e2e.world import cluster, installed, pools, stand, waiting
 from e2e.world import reader as readers
 from e2e.world import world as worlds
 
+pytestmark = pytest.mark.usefixtures("no_pool_labels")
 page = pytest.mark.page
 
-LABEL = "openstack.c5c3.io/nova-compute-pool"
+LABEL = cluster.POOL_LABEL
 NODE, OTHER_NODE = "compute-1", "compute-2"
 START = "docs/index.md"
 DRAIN = "docs/how-to/drain.md"
 STUCK = "docs/how-to/stuck-drain.md"
-
-
-@pytest.fixture(autouse=True)
-def _own_labels(the_stand: stand.Stand) -> Iterator[None]:
-    """Nodes without the label of the pages, which the nodes of the lab carry."""
-    had = {node: the_stand.cluster.read("Node", node)["metadata"]["labels"].get(LABEL) for node in stand.NODES}
-    for node in had:
-        the_stand.cluster.set_labels(node, {LABEL: None})
-    yield
-    for node, value in had.items():
-        the_stand.cluster.set_labels(node, {LABEL: value})
 
 
 def new_pool(world: worlds.World, letter: str, *nodes: str, **spec: object) -> str:
