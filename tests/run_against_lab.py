@@ -34,7 +34,7 @@ SECOND = (
 )
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
 MOLECULE = ("--", "molecule", "test", "--all")
-PARTS = (FIRST, (*SECOND, *MOLECULE), ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))))
+PARTS = ((*FIRST, *MOLECULE), SECOND, ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))))
 NAME = "tests"
 _MOST_RUNS = 9
 
