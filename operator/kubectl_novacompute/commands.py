@@ -76,12 +76,18 @@ def why(told: argparse.Namespace, pools: source.Source, out: screen.Screen) -> i
     return 0
 
 
+_LOOKS_FOR_A_BEGINNING = 5
+
+
 def drain(told: argparse.Namespace, pools: source.Source, out: screen.Screen) -> int:
     course, began = drains.Course(), time.monotonic()
     course.see(pools.pools(told.pool))
     show = _Drawing(course, out, following=told.watch)
     show()
-    while told.watch and not course.is_over:
+    # Whoever has just taken a label off is here before the pool has seen it.
+    looks = 0
+    while told.watch and not (course.is_over and (course.has_begun or looks >= _LOOKS_FOR_A_BEGINNING)):
+        looks += 1
         if told.timeout is not None and time.monotonic() - began > told.timeout:
             return 1
         time.sleep(told.interval)

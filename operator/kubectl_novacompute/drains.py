@@ -32,6 +32,11 @@ class Course:
             self._nodes[key] = {"name": key[1], "phase": ""}
 
     @property
+    def has_begun(self) -> bool:
+        """Whether any node was seen to leave."""
+        return bool(self._nodes)
+
+    @property
     def is_over(self) -> bool:
         """Whether none of the nodes leaves any more."""
         return not any(each["phase"] in vocabulary.LEAVING_PHASES for each in self._nodes.values())

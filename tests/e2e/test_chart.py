@@ -67,7 +67,8 @@ def test_a_pool_lives_and_goes_without_a_call_that_is_refused(
     world.wait_gone(name)
 
     assert operator.refused() == []
-    assert operator.granted() - operator.used() == set(OTHERWISE_USED)
+    # When what ends, and so whether it is met, depends on the moment: more may have been used.
+    assert operator.granted() - operator.used() <= set(OTHERWISE_USED) <= operator.granted()
     assert operator.used() <= operator.granted()
     assert [
         line for line in operator.lines() if line["msg"] == "Not watched: changes are noticed at the next look"

@@ -121,6 +121,21 @@ def test_watched_drain_ends_when_the_node_has_left(run: Run, cluster: Cluster) -
     ]
 
 
+def test_watched_drain_waits_a_moment_for_a_node_that_the_pool_has_not_seen_leave(run: Run, cluster: Cluster) -> None:
+    nodes = [entry("Active")]
+    cluster.pools = [pool("pool-a")]
+    cluster.pools[0]["status"]["nodes"] = nodes
+    cluster.after_list = [lambda: None, lambda: nodes[0].update(phase="Draining", instances=1), nodes.clear]
+    code, printed, _ = run("drain", "--watch", "--interval", "0.01")
+    assert code == 0
+    assert printed.splitlines()[-1].endswith("has left")
+
+
+def test_watched_drain_ends_where_nothing_leaves(run: Run, cluster: Cluster) -> None:
+    cluster.pools = [pool("pool-a", entry("Active"))]
+    assert run("drain", "--watch", "--interval", "0.01")[0] == 0
+
+
 def test_watched_drain_of_a_pool_that_is_deleted_ends_with_it(run: Run, cluster: Cluster) -> None:
     cluster.pools = [pool("pool-a", entry("Releasing"))]
     cluster.after_list = [cluster.pools.clear]
