@@ -73,7 +73,7 @@ def versions_of_ansible() -> str:
         "text of a resource.",
     )
     rows = [
-        (release.name, f"{release.oldest}", ", ".join(release.pythons), release.tested)
+        (release.name, release.oldest, ", ".join(release.pythons), release.tested)
         for release in ansible_versions.RELEASES
     ]
     tail = "\n`make test-versions` runs them. 2.19 is also what every other test runs with, on Python 3.11.\n"

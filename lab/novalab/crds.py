@@ -6,11 +6,12 @@ They are stand-ins: the published names, fields, defaults and rules, as far as s
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import subprocess
-import time
 
 from novalab import errors, lab
+from novalab.openstack import cluster
 
 _FOLDER = pathlib.Path(__file__).resolve().parents[1] / "crds"
 #: The name of a set to the names of its CRDs.
@@ -19,7 +20,6 @@ SETS = {
     "vpa": ("verticalpodautoscalers.autoscaling.k8s.io",),
 }
 _SECONDS = 60
-_EVERY = 0.3
 
 
 def install(the_lab: lab.Lab, which: str) -> None:
@@ -27,11 +27,9 @@ def install(the_lab: lab.Lab, which: str) -> None:
     _kubectl(the_lab, "apply", "--server-side", "--field-manager=lab", f"--filename={_FOLDER / which}.yaml")
     names = [f"customresourcedefinition/{name}" for name in SETS[which]]
     _kubectl(the_lab, "wait", "--for=condition=Established", f"--timeout={_SECONDS}s", *names)
-    deadline = time.monotonic() + _SECONDS
     for name in SETS[which]:
         # A kind is established a moment before its objects can be asked for.
-        while not _is_served(the_lab, name) and time.monotonic() < deadline:
-            time.sleep(_EVERY)
+        cluster.wait(f"{name} is served", functools.partial(_is_served, the_lab, name), seconds=_SECONDS)
 
 
 def remove(the_lab: lab.Lab, which: str) -> None:

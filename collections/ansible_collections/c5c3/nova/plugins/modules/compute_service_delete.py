@@ -70,7 +70,7 @@ errors:
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as nova_client
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import drain
 
@@ -111,18 +111,18 @@ def run(task: entry.Task) -> dict[str, Any]:
             )
     deleted = [node for node, outcome in deletions.items() if outcome == drain.DELETED]
     result = {"changed": bool(deleted), "deletions": deletions, "errors": failed, "diff": diff}
-    if warnings := _leftovers(cluster, given["nova"], deleted):
+    if warnings := _leftovers(nova, given["nova"], deleted):
         result["warnings"] = warnings
     return result
 
 
-def _leftovers(cluster: kubernetes.Cluster, nova: dict[str, Any], deleted: list[str]) -> list[str]:
+def _leftovers(nova: nova_client.Nova, reference: dict[str, Any], deleted: list[str]) -> list[str]:
     """What to say of the providers that are still there. A Placement that does not answer holds up no release."""
     if not deleted:
         return []
     found = []
     try:
-        placement = nova_client.open_placement(cluster, nova)
+        placement = nova_client.placement_of(nova, reference)
         for node in deleted:
             provider = placement.provider(node)
             if provider is not None:

@@ -38,11 +38,22 @@ Document = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a service answered: its status, and its body where that is a JSON object."""
+    """What a service answered to a call: its status, and its body where that is a JSON object."""
 
+    system: errors.System
+    call: str
     status: int
     body: Document
     text: str
+
+    def rows(self, key: str) -> list[Document]:
+        """Return the list of that name. Raises `errors.CallError` for an answer without one."""
+        rows = self.body.get(key)
+        if not isinstance(rows, list):
+            raise errors.CallError(
+                system=self.system, call=self.call, status=self.status, detail=f"the answer holds no list of {key}"
+            )
+        return rows
 
 
 class Identity:
@@ -138,7 +149,7 @@ class Identity:
         if response.status_code not in accept:
             detail = message_of(document) or response.text or response.reason
             raise errors.CallError(system=system, call=call, status=response.status_code, detail=detail)
-        return Answer(status=response.status_code, body=document, text=response.text)
+        return Answer(system=system, call=call, status=response.status_code, body=document, text=response.text)
 
 
 class _Password(v3.Password):

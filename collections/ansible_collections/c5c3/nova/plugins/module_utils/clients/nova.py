@@ -216,13 +216,7 @@ class Nova:
     # --- the calls themselves
 
     def _list(self, path: str, key: str, microversion: tuple[str, str], query: Mapping[str, str]) -> list[Row]:
-        answer = self._call("GET", path, accept=_OK, microversion=microversion, query=query)
-        rows = answer.body.get(key)
-        if not isinstance(rows, list):
-            raise errors.CallError(
-                system="nova", call=self._name("GET", path), status=200, detail=f"the answer holds no list of {key}"
-            )
-        return rows
+        return self._call("GET", path, accept=_OK, microversion=microversion, query=query).rows(key)
 
     def _call(
         self,
@@ -278,7 +272,11 @@ def open_placement(cluster: kubernetes.Cluster, nova: Mapping[str, Any]) -> plac
     The token is there when this returns, so what fails later is Placement's. Raises `errors.CallError`, of the kind
     PlacementEndpoint when neither the Nova nor the catalog names an address.
     """
-    opened = open_nova_from_cluster(cluster, nova)
+    return placement_of(open_nova_from_cluster(cluster, nova), nova)
+
+
+def placement_of(opened: Nova, nova: Mapping[str, Any]) -> placement.Placement:
+    """Return the Placement of the resolved `nova` that is open already; see `open_placement`."""
     opened.authenticate()
     try:
         return opened.placement(nova["region"], nova["placement_override"])

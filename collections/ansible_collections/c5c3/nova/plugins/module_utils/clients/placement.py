@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 from urllib import parse
 
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, keystone
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import keystone
 
 MICROVERSION: Final = ("placement", "1.6")
 
@@ -35,14 +35,7 @@ class Placement:
     def provider(self, name: str) -> str | None:
         """Return the UUID of the resource provider of this name, a compute's hypervisor host name; None without one."""
         answer = self._call("GET", "/resource_providers", frozenset({200}), query={"name": name})
-        rows = answer.body.get("resource_providers")
-        if not isinstance(rows, list):
-            raise errors.CallError(
-                system="placement",
-                call="GET /resource_providers",
-                status=200,
-                detail="the answer holds no list of resource_providers",
-            )
+        rows = answer.rows("resource_providers")
         return next((str(row.get("uuid")) for row in rows if row.get("name") == name), None)
 
     def _trait(self, method: str, name: str, accept: frozenset[int]) -> int:
