@@ -270,6 +270,7 @@ def test_node_in_manual_maintenance_is_emptied_by_migration_and_then_leaves_its_
     name, _ = world.onboarded_pool(FIRST, SECOND, selector={cluster.POOL_LABEL: "a"})
     servers = [world.boot(FIRST), world.boot(FIRST)]
     reader.does("docs/how-to/drain.md", "Under the hypervisor operator")
+    assert cluster.verdict(world.hypervisors.eviction(FIRST), "Evicting") == "False Succeeded"
     assert {world.cloud.server(server)["OS-EXT-SRV-ATTR:host"] for server in servers} == {SECOND}
     assert [world.cloud.server(server)["status"] for server in servers] == ["ACTIVE", "ACTIVE"]
     world.wait_dropped(name, FIRST)

@@ -46,7 +46,7 @@ def answer(request: Any) -> dict[str, Any]:
     return response
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(new=ANYTHING | SPECS.map(lambda spec: pool(**spec)), old=ANYTHING | SPECS.map(lambda spec: pool(**spec)))
 def test_every_review_has_an_answer(new: Any, old: Any) -> None:
     response = answer({"uid": "u", "operation": "UPDATE", "namespace": "openstack", "object": new, "oldObject": old})
@@ -74,7 +74,7 @@ TYPED = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(spec=TYPED)
 def test_a_pool_of_the_right_types_always_gets_a_verdict(spec: dict[str, Any]) -> None:
     verdict = admission.review("CREATE", pool(**spec), nova=NOVA)
