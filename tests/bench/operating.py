@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime as dt
 import json
 import os
@@ -73,18 +74,30 @@ def operator(
         made.close()
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pass:
+    """One pass, in seconds of the epoch. ``due`` is when the pool's pass before had asked for it, 0 for the first."""
+
+    pool: str
+    due: float
+    began: float
+    ended: float
+
+
+def timed(ended: list[dict[str, Any]]) -> Iterator[Pass]:
+    """The times of the passes that these lines of the log tell of, in the order of their ends."""
+    due: dict[str, float] = {}
+    for line in ended:
+        end, pool = dt.datetime.fromisoformat(line["ts"]).timestamp(), line["pool"]
+        yield Pass(pool=pool, due=due.get(pool, 0.0), began=end - line["seconds"], ended=end)
+        due[pool] = end + line["next_look_seconds"]
+
+
 def lateness(ended: list[dict[str, Any]], since: float) -> list[float]:
     """How many seconds after its time each pass began that was due after `since` (seconds of the epoch)."""
-    due: dict[str, float] = {}
-    late = []
-    for line in ended:
-        end = dt.datetime.fromisoformat(line["ts"]).timestamp()
-        began, pool = end - line["seconds"], line["pool"]
-        # One that began before its time was woken by something else.
-        if due.get(pool, 0.0) > since and began >= due[pool] - 0.5:
-            late.append(max(0.0, began - due[pool]))
-        due[pool] = end + line["next_look_seconds"]
-    return sorted(late)
+    # One that began before its time was woken by something else.
+    looks = [one for one in timed(ended) if one.due > since and one.began >= one.due - 0.5]
+    return sorted(max(0.0, one.began - one.due) for one in looks)
 
 
 def percentile(values: list[float], share: float) -> float:

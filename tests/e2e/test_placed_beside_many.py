@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import datetime as dt
 import pathlib
 import time
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 import pytest
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import kubernetes, target_clusters
@@ -31,40 +28,19 @@ _NOTICEABLE = target_clusters.PROBE_SECONDS / 2
 _TOLERATED = 0.05
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Pass:
-    """One pass, in seconds of the epoch. ``due`` is when the pool's pass before had asked for it, 0 for the first."""
-
-    pool: str
-    due: float
-    began: float
-    ended: float
-
-    @property
-    def was_due(self) -> bool:
-        """Whether the time asked for it, and nothing woke the pool before."""
-        return 0 < self.due <= self.began
-
-    def held_up(self, others: Sequence[Pass]) -> float:
-        """The longest time at a stretch that it was due and no pass of the others ran: it did not wait for them."""
-        longest, free_since = 0.0, self.due
-        for other in sorted(others, key=lambda one: one.began):
-            if other.ended > free_since and other.began < self.began:
-                longest = max(longest, other.began - free_since)
-                free_since = other.ended
-        return max(longest, self.began - free_since)
+def held_up(one: operating.Pass, others: Sequence[operating.Pass]) -> float:
+    """The longest time at a stretch that it was due and no pass of the others ran: it did not wait for them."""
+    longest, free_since = 0.0, one.due
+    for other in sorted(others, key=lambda each: each.began):
+        if other.ended > free_since and other.began < one.began:
+            longest = max(longest, other.began - free_since)
+            free_since = other.ended
+    return max(longest, one.began - free_since)
 
 
-def passes(logged: Sequence[dict[str, Any]], pools: Collection[str]) -> list[Pass]:
+def passes(running: operating.Operator, pools: Collection[str]) -> list[operating.Pass]:
     """The passes over these pools, in the order of their ends."""
-    found, due = [], dict.fromkeys(pools, 0.0)
-    for line in logged:
-        pool = line["pool"].partition("/")[2]
-        if pool in due:
-            ended = dt.datetime.fromisoformat(line["ts"]).timestamp()
-            found.append(Pass(pool=pool, due=due[pool], began=ended - line["seconds"], ended=ended))
-            due[pool] = ended + line["next_look_seconds"]
-    return found
+    return [one for one in operating.timed(running.passes()) if one.pool.partition("/")[2] in pools]
 
 
 def watch(
@@ -76,15 +52,16 @@ def watch(
     """
     since = time.time()
 
-    def looks(some: Collection[str]) -> list[Pass]:
-        return [one for one in passes(running.passes(), some) if one.was_due and one.due > since]
+    def looks(some: Collection[str]) -> list[operating.Pass]:
+        return [one for one in passes(running, some) if since < one.due <= one.began]
 
     def is_over() -> bool:
-        return {one.pool for some in (pools, there) for one in looks(some)} == {*pools, *there}
+        looked_at = {one.pool.partition("/")[2] for some in (pools, there) for one in looks(some)}
+        return looked_at == {*pools, *there}
 
     running.wait_for(is_over, f"a look at each of {len(pools)} pools and of {len(there)} on the target", _SECONDS)
-    beside = passes(running.passes(), {*pools, *there} - set(trouble))
-    return [one.held_up([other for other in beside if other is not one]) for one in looks(pools)]
+    beside = passes(running, {*pools, *there} - set(trouble))
+    return [held_up(one, beside) for one in looks(pools)]
 
 
 def expect_punctual(held_up: Sequence[float]) -> None:
@@ -144,7 +121,7 @@ def test_full_target_cluster_and_a_hanging_one_hold_up_no_pool_elsewhere(
         with edge.hanging():
             found_out = time.time() + target_clusters.PROBE_SECONDS
             running.wait_for(
-                lambda: sum(one.ended > found_out for one in passes(running.passes(), there)) >= SLOTS,
+                lambda: sum(one.ended > found_out for one in passes(running, there)) >= SLOTS,
                 "as many passes as there are slots have found out",
                 _SECONDS,
             )

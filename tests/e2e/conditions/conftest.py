@@ -8,9 +8,10 @@ from collections.abc import Generator, Iterator
 
 import pytest
 from e2e.conditions import bench as benches
-from e2e.conditions import objects
+from e2e.conditions import hypervisors, objects
 from e2e.conditions import own_nova as own_novas
 from e2e.world import stand
+from novalab import crds
 
 #: What the passes of a test that went well left behind, see Bench.saw.
 SEEN = pytest.StashKey[frozenset[tuple[str, ...]]]()
@@ -93,3 +94,12 @@ def crowd(the_bench: benches.Bench) -> Iterator[tuple[str, ...]]:
     yield benches.CROWD
     for name in benches.CROWD:
         the_bench.cluster.delete("Node", name)
+
+
+@pytest.fixture(scope="module")
+def hypervisor_kind(the_bench: benches.Bench) -> Iterator[None]:
+    """A cluster that serves Hypervisors."""
+    crds.install(the_bench.stand.lab, "hypervisors")
+    the_bench.wait("objects of the kind are served", lambda: the_bench.cluster.is_there(hypervisors.PATH))
+    yield
+    crds.remove(the_bench.stand.lab, "hypervisors")

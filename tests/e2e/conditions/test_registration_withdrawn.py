@@ -7,7 +7,6 @@ import base64
 import itertools
 import json
 import pathlib
-from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -15,22 +14,11 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import registratio
 from e2e.conditions import bench as benches
 from e2e.conditions import interposer
 from e2e.world import cluster
-from novalab import crds
 
 EDGE = "conditions-edge"
 SECRET = f"/namespaces/{cluster.NAMESPACE}/secrets/{EDGE}$"
 _MOST_READS = 40
 _MOST_PASSES_TO_THE_END = 10
-
-
-@pytest.fixture
-def hypervisor_kind(bench: benches.Bench) -> Iterator[None]:
-    """A cluster that serves Hypervisors."""
-    crds.install(bench.stand.lab, "hypervisors")
-    bench.wait("Hypervisors are served", lambda: bench.cluster.is_there("/apis/kvm.cloud.sap/v1/hypervisors"))
-    yield
-    bench.end_test()
-    crds.remove(bench.stand.lab, "hypervisors")
 
 
 def register(bench: benches.Bench) -> None:

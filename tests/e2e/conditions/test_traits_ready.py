@@ -12,7 +12,6 @@ from e2e.conditions import hypervisors as stand_ins
 from e2e.conditions import interposer
 from e2e.conditions import own_nova as own_novas
 from e2e.world import cluster
-from novalab import crds
 
 NODE = benches.NODE
 condition = pytest.mark.condition
@@ -22,15 +21,6 @@ HYPERVISORS = stand_ins.PATH
 ANNOTATION = "nova.openstack.cloud.sap/custom-traits"
 TRAIT = "CUSTOM_CONDITIONS"
 OTHER = "CUSTOM_CONDITIONS_2"
-
-
-@pytest.fixture(scope="module")
-def hypervisor_kind(the_bench: benches.Bench) -> Iterator[None]:
-    """A cluster that serves Hypervisors."""
-    crds.install(the_bench.stand.lab, "hypervisors")
-    the_bench.wait("objects of the kind are served", lambda: the_bench.cluster.is_there(HYPERVISORS))
-    yield
-    crds.remove(the_bench.stand.lab, "hypervisors")
 
 
 @pytest.fixture

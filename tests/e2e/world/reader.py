@@ -41,8 +41,8 @@ class Reader:
         own = yaml.safe_load(pathlib.Path(self.environment["KUBECONFIG"]).read_text(encoding="utf-8"))
         other = yaml.safe_load(target.lab.kubeconfig.read_text(encoding="utf-8"))
         for part, content in (("clusters", "cluster"), ("users", "user")):
-            own[part].append({"name": placed.NAME, content: other[part][0][content]})
-        own["contexts"].append({"name": placed.NAME, "context": {"cluster": placed.NAME, "user": placed.NAME}})
+            own[part].append({"name": target.name, content: other[part][0][content]})
+        own["contexts"].append({"name": target.name, "context": {"cluster": target.name, "user": target.name}})
         path = self.folder / "kubeconfig"
         path.write_text(yaml.safe_dump(own), encoding="utf-8")
         self.environment["KUBECONFIG"] = str(path)

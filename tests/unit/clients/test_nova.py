@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,14 +19,6 @@ SERVICES = "/v2.1/os-services"
 HYPERVISORS = "/v2.1/os-hypervisors/detail"
 SERVERS = "/v2.1/servers"
 AGGREGATES = "/v2.1/os-aggregates"
-
-
-@pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[openstack.OpenStack]:
-    monkeypatch.setenv("NOVA_COMPUTE_REACH", "direct")
-    made = openstack.OpenStack()
-    with made.server.running():
-        yield made
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,14 +12,6 @@ from unit.clients import answering, openstack
 
 Reply = answering.Reply
 TRAIT = "/traits/CUSTOM_GPU"
-
-
-@pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[openstack.OpenStack]:
-    monkeypatch.setenv("NOVA_COMPUTE_REACH", "direct")
-    made = openstack.OpenStack()
-    with made.server.running():
-        yield made
 
 
 @pytest.fixture
