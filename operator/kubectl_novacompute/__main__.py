@@ -75,6 +75,11 @@ def _parser() -> argparse.ArgumentParser:
     command("events", commands.events, "What happened to a pool")
     why = command("why", commands.why, "What holds a node, and what to do", pool=False)
     why.add_argument("node", metavar="NODE")
+    why.add_argument(
+        "--clusters-namespace",
+        default=source.CLUSTERS_NAMESPACE,
+        help="where target clusters are registered; empty = none is served (%(default)s)",
+    )
     return parser
 
 

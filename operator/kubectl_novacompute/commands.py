@@ -68,7 +68,7 @@ def why(told: argparse.Namespace, pools: source.Source, out: screen.Screen) -> i
     if not holders:
         where = f"namespace {pools.namespace}" if pools.namespace else "any namespace"
         raise source.NotFoundError(f"no NovaCompute in {where} holds the node {told.node}")
-    explained = [pools.explain(pool, told.node) for pool in holders]
+    explained = [pools.explain(pool, told.node, clusters_namespace=told.clusters_namespace) for pool in holders]
     if out.as_json:
         out.data({"nodes": explained})
     else:

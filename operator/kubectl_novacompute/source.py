@@ -14,6 +14,9 @@ from ansible_collections.c5c3.nova.plugins.modules import drain_info, nova_info,
 
 Object = dict[str, Any]
 
+CLUSTERS_NAMESPACE = str(nova_info.ARGUMENTS["clusters_namespace"]["default"])
+"""Where target clusters are registered unless somebody says otherwise."""
+
 
 class NotFoundError(LookupError):
     """What was asked for is not there."""
@@ -47,12 +50,12 @@ class Source:
         """Return the events about the pool, as `report.event` tells them, the oldest first."""
         return list(pool_info.run(self._task(pool_info, pool=pool))["events"])
 
-    def explain(self, pool: Object, node: str) -> Object:
-        """Return what holds the node, see `stuck.explain`."""
-        resolved = entry.outcome(nova_info.run, self._task(nova_info, pool=pool), module="nova_info")
-        asked = self._task(
-            drain_info, pool=pool, nova=resolved.get("nova") or {}, target=resolved.get("target"), nodes=[node]
-        )
+    def explain(self, pool: Object, node: str, *, clusters_namespace: str) -> Object:
+        """Return what holds the node, see `stuck.explain`; target clusters are registered in the namespace."""
+        shared = {"pool": pool, "clusters_namespace": clusters_namespace}
+        # A Nova that cannot be read is a finding like the others, and so is handed on whole.
+        resolved = entry.outcome(nova_info.run, self._task(nova_info, **shared), module="nova_info")
+        asked = self._task(drain_info, **shared, resolved=resolved, nodes=[node])
         return dict(drain_info.run(asked)["nodes"][0])
 
     def _task(self, module: Any, **arguments: Any) -> entry.Task:

@@ -14,7 +14,7 @@ from typing import Any
 
 import ansible_runner
 import pytest
-from unit.clients import answering
+from unit.clients import answering, draining
 
 ROOT = pathlib.Path(__file__).parents[2]
 RUNNER_CALLBACKS = pathlib.Path(ansible_runner.__file__).parent / "display_callback" / "callback"
@@ -24,13 +24,17 @@ ROLE_OF_A_TASK = re.compile(r"^\s+(\w+) : (?!Validating).*TAGS:", re.MULTILINE)
 Reply = answering.Reply
 
 
-def pool(ready: str) -> dict[str, Any]:
+def pool(ready: str, target: str = "") -> dict[str, Any]:
     condition = {"type": "Ready", "status": ready, "reason": "NotAllReady", "message": "One or more are not ready"}
     services = {"type": "ServicesReady", "status": ready, "reason": "WaitingForServices", "message": "none: compute-1"}
     return {
         "kind": "NovaCompute",
         "metadata": {"name": "pool-a", "namespace": "openstack", "uid": "uid", "generation": 1, "resourceVersion": "1"},
-        "spec": {"novaRef": {"name": "nova"}, "nodeSelector": {"pool": "a"}},
+        "spec": {
+            "novaRef": {"name": "nova"},
+            "nodeSelector": {"pool": "a"},
+            **({"targetClusterRef": {"name": target}} if target else {}),
+        },
         "status": {
             "observedGeneration": 1,
             "conditions": [condition, services],
@@ -40,15 +44,26 @@ def pool(ready: str) -> dict[str, Any]:
 
 
 class Cluster:
-    """An API server with one pool, and no right to read anything but it and the events about it."""
+    """An API server with one pool, and no right to read anything but it, the events about it, and what a test adds."""
 
     ready = "False"
 
+    def __init__(self) -> None:
+        #: The cluster that the pool names.
+        self.target = ""
+        #: By path.
+        self.answers: dict[str, Reply] = {}
+        #: The paths that were asked for.
+        self.asked: list[str] = []
+
     def answer(self, request: answering.Request) -> Reply:
+        self.asked.append(request.path)
+        if request.path in self.answers:
+            return self.answers[request.path]
         if request.path.endswith("/novacomputes"):
-            return Reply(body={"metadata": {}, "items": [pool(self.ready)]})
+            return Reply(body={"metadata": {}, "items": [pool(self.ready, self.target)]})
         if request.path.endswith("/novacomputes/pool-a"):
-            return Reply(body=pool(self.ready))
+            return Reply(body=pool(self.ready, self.target))
         if request.path.endswith("/events"):
             event = {"metadata": {}, "reason": "ComputeServiceDisabled", "lastTimestamp": "2026-01-01T00:00:00Z"}
             return Reply(body={"metadata": {}, "items": [event]})
@@ -119,6 +134,37 @@ def test_explanation_names_the_call_that_fails_and_what_to_do(environment: dict[
     assert "do: whoever runs this lacks the right" in shown
 
 
+def test_explanation_names_the_secret_that_is_refused_where_all_else_is_read(
+    cluster: Cluster, environment: dict[str, str]
+) -> None:
+    cluster.answers = draining.answers()
+    done = play("explain_drain", environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = screen(done)
+    assert "1 server on its host when the pool last counted" in shown
+    assert [line for line in shown.splitlines() if line.startswith("  * ")] == [
+        f"  * a call fails: GET {draining.SECRET}: HTTP 403: no right"
+    ]
+    assert draining.PODS in cluster.asked
+
+
+@pytest.mark.parametrize(
+    ("options", "namespace"),
+    [((), "c5c3-clusters"), (("-e", "nova_compute_clusters_namespace=elsewhere"), "elsewhere")],
+)
+def test_explanation_looks_for_no_other_cluster_where_the_registration_is_refused(
+    cluster: Cluster, environment: dict[str, str], options: tuple[str, ...], namespace: str
+) -> None:
+    cluster.target = "edge"
+    cluster.answers = draining.answers()
+    done = play("explain_drain", environment, *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line for line in screen(done).splitlines() if line.startswith("  * ")] == [
+        f"  * a call fails: GET /api/v1/namespaces/{namespace}/secrets/edge: HTTP 403: no right"
+    ]
+    assert draining.HERE.isdisjoint(cluster.asked)
+
+
 def test_pass_tells_a_script_that_it_failed_and_at_which_call(environment: dict[str, str]) -> None:
     done = play("reconcile", environment, "--check", "-e", "nova_compute_strict=true")
     assert done.returncode == 2
@@ -148,7 +194,7 @@ def test_runner_gets_events_and_no_screen(environment: dict[str, str], tmp_path:
         ("vpa", ["nova_resolve", "nodes", "vpa"]),
         ("aggregates", ["nova_resolve", "nodes", "aggregates"]),
         ("traits", ["nova_resolve", "nodes", "traits"]),
-        ("services_drain", ["nova_resolve", "nodes", "config_render", "daemonset", "services_drain", "aggregates"]),
+        ("services_drain", ["nova_resolve", "nodes", "config_render", "daemonset", "services_drain"]),
         ("all", list(STEPS)),
     ],
 )

@@ -17,15 +17,22 @@ ROOT = "/apis/nova.openstack.c5c3.io/v1alpha1"
 
 
 class Cluster:
-    """What the API server holds: pools, and the events about them."""
+    """What the API server holds: pools, the events about them, and what a test adds. The rest is refused."""
 
     def __init__(self) -> None:
         self.pools: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
+        #: By path.
+        self.answers: dict[str, Reply] = {}
+        #: The paths that were asked for.
+        self.asked: list[str] = []
         #: What happens to the pools after each time that they were listed.
         self.after_list: list[Callable[[], None]] = []
 
     def answer(self, request: answering.Request) -> Reply:
+        self.asked.append(request.path)
+        if request.path in self.answers:
+            return self.answers[request.path]
         namespace, _, kind = request.path.partition("/namespaces/")[2].partition("/")
         if request.path.startswith(ROOT):
             found = [pool for pool in self.pools if namespace in ("", pool["metadata"]["namespace"])]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from kubectl_novacompute import __main__ as command
 from kubectl_novacompute import screen
+from unit.clients import draining
 from unit.kubectl.conftest import Cluster
 
 Run = Callable[..., tuple[int, str, str]]
@@ -91,6 +92,45 @@ def test_why_tells_which_call_fails(run: Run, cluster: Cluster) -> None:
     assert code == 0
     assert "compute-1 leaves openstack/pool-a: its servers were not counted yet" in printed
     assert "a call fails: GET /api/v1/nodes/compute-1: HTTP 403: no right" in printed
+
+
+@pytest.mark.parametrize("phase", ["Draining", "Releasing"])
+def test_why_names_the_secret_that_is_refused_where_all_else_is_read(run: Run, cluster: Cluster, phase: str) -> None:
+    cluster.pools = [pool("pool-a", entry(phase, instances=2))]
+    cluster.answers = draining.answers()
+    code, printed, _ = run("why", "compute-1")
+    assert code == 0
+    assert printed.splitlines()[1:] == [
+        f"  * a call fails: GET {draining.SECRET}: HTTP 403: no right",
+        "    do: whoever runs this lacks the right: give it, or run it as the operator's service account",
+    ]
+    assert draining.PODS in cluster.asked
+
+
+def test_why_in_json_has_no_servers_where_they_could_not_be_read(run: Run, cluster: Cluster) -> None:
+    cluster.pools = [pool("pool-a", entry("Draining", instances=2))]
+    cluster.answers = draining.answers()
+    (explained,) = json.loads(run("why", "compute-1", "-o", "json")[1])["nodes"]
+    assert explained["summary"] == "leaves openstack/pool-a: 2 servers on its host when the pool last counted"
+    assert (explained["servers"], explained["migrations"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("flags", "namespace"), [((), "c5c3-clusters"), (("--clusters-namespace", "elsewhere"), "elsewhere")]
+)
+def test_why_looks_for_no_other_cluster_where_the_registration_is_refused(
+    run: Run, cluster: Cluster, flags: tuple[str, ...], namespace: str
+) -> None:
+    placed = pool("pool-a", entry("Draining", instances=2))
+    placed["spec"]["targetClusterRef"] = {"name": "edge"}
+    cluster.pools = [placed]
+    cluster.answers = draining.answers()
+    _, printed, _ = run("why", "compute-1", *flags)
+    assert printed.splitlines()[1:] == [
+        f"  * a call fails: GET /api/v1/namespaces/{namespace}/secrets/edge: HTTP 403: no right",
+        "    do: whoever runs this lacks the right: give it, or run it as the operator's service account",
+    ]
+    assert draining.HERE.isdisjoint(cluster.asked)
 
 
 def test_drain_shows_how_far_a_node_is(run: Run, cluster: Cluster) -> None:

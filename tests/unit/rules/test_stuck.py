@@ -12,17 +12,24 @@ from unit.rules import objects
 DISABLED = {"status": "disabled", "state": "up", "id": "id-node-1"}
 
 
+def nova_ready(reason: str, message: str = "") -> dict[str, Any]:
+    """The condition that a pass would give now."""
+    found: dict[str, Any] = conditions.outcome(conditions.NOVA, reason, message)["condition"]
+    return found
+
+
 def seen(**read: Any) -> dict[str, Any]:
-    """What was read of node-1, on which nothing is wrong."""
+    """What was read of node-1, on which nothing is wrong; what is None could not be read."""
     nothing: dict[str, Any] = {
         "name": "node-1",
+        "nova_ready": nova_ready("NovaResolved"),
         "exists": True,
         "service": DISABLED,
         "servers": [],
         "migrations": [],
-        "pod": None,
-        "hypervisor": None,
-        "eviction": None,
+        "pod": {},
+        "hypervisor": {},
+        "eviction": {},
         "errors": [],
     }
     return {**nothing, **read}
@@ -80,7 +87,9 @@ def test_eviction_that_fails_is_quoted() -> None:
             eviction={"status": {"conditions": [condition]}},
         ),
     )
-    assert sights(result) == ["the Eviction has moved nothing yet: MigratingInstance=False Failed: 409 of s1"]
+    (said,) = sights(result)
+    assert said.startswith("no migration is under way, and the Hypervisor is in maintenance: ")
+    assert said.endswith(": the Eviction says MigratingInstance=False Failed: 409 of s1")
 
 
 def test_migration_under_way_is_told_and_nothing_else_is_asked_for() -> None:
@@ -147,6 +156,8 @@ def test_failed_call_comes_before_what_it_hides() -> None:
         ({"system": "kubernetes", "status": 403}, "lacks the right"),
         ({"system": "keystone", "status": 401}, "password"),
         ({"system": "nova", "status": 200}, "every cell"),
+        ({"system": "kubernetes", "status": 200}, "serviceUser.secretRef"),
+        ({"system": "kubernetes", "kind": "Secret", "status": 404}, "serviceUser.secretRef"),
         ({"system": "placement", "status": 500}, "the log of Placement"),
     ],
 )
@@ -178,6 +189,76 @@ def test_pod_of_a_released_node_is_waited_for() -> None:
 
 def test_released_node_without_a_pod_waits_for_the_next_pass() -> None:
     assert sights(explained("Releasing", seen())) == ["the pod is gone and the compute service is still there"]
+
+
+# --- what could not be read
+
+
+ERROR = {"system": "kubernetes", "kind": None, "call": "GET /x", "status": 403, "detail": "no right"}
+
+
+def said_of(phase: str, **read: Any) -> list[str]:
+    """What is said of a node for which a call failed, besides that call."""
+    first, *others = sights(explained(phase, seen(errors=[ERROR], **read)))
+    assert first == "a call fails: GET /x: HTTP 403: no right"
+    return others
+
+
+def test_pod_that_is_not_known_is_not_said_to_be_gone() -> None:
+    assert said_of("Releasing", pod=None) == []
+
+
+def test_service_that_is_not_known_is_not_said_to_be_there() -> None:
+    assert said_of("Releasing", service=None) == []
+
+
+def test_node_that_is_not_known_is_not_said_to_be_gone() -> None:
+    said = said_of("Draining", exists=None, servers=[server()])
+    assert said == ["no migration is under way, and the pool never moves a server"]
+
+
+def test_migrations_that_are_not_known_are_not_said_to_be_none() -> None:
+    assert said_of("Draining", servers=[server()], migrations=None) == []
+
+
+def test_hypervisor_that_is_not_known_is_not_said_to_be_absent() -> None:
+    assert said_of("Draining", servers=[server()], hypervisor=None, eviction=None) == [
+        "no migration is under way; whether the hypervisor operator evicts the host is not known"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("eviction", "said"), [({}, "there is no Eviction of that name"), (None, "what its Eviction says is not known")]
+)
+def test_eviction_that_is_not_known_is_not_said_to_be_absent(eviction: dict[str, Any] | None, said: str) -> None:
+    read = {"servers": [server()], "hypervisor": {"spec": {"maintenance": "manual"}}, "eviction": eviction}
+    assert said_of("Draining", **read) == [f"no migration is under way, and the Hypervisor is in maintenance: {said}"]
+
+
+def test_servers_that_are_not_known_are_those_that_the_pool_counted() -> None:
+    pool = objects.novacompute(status={"nodes": [objects.entry("Draining", instances=2)]})
+    result = stuck.explain(pool, seen(errors=[ERROR], servers=None, migrations=None))
+    assert result["summary"] == "leaves openstack/pool-a: 2 servers on its host when the pool last counted"
+    assert (result["servers"], result["migrations"]) == (None, None)
+
+
+# --- the Nova as it is now
+
+
+def test_nova_that_cannot_be_used_now_is_told_whatever_the_last_pass_found() -> None:
+    found = nova_ready("NovaNotFound", "Nova nova does not exist in the namespace")
+    result = explained("Draining", seen(nova_ready=found), conditions=[nova_ready("NovaResolved")])
+    assert sights(result) == [
+        "a pass from here would stop at NovaReady=NovaNotFound: Nova nova does not exist in the namespace"
+    ]
+    assert actions(result) == conditions.reason("NovaReady", "NovaNotFound").way_out
+
+
+def test_nova_that_the_last_pass_could_not_use_either_is_told_once() -> None:
+    found = nova_ready("NovaNotFound", "Nova nova does not exist in the namespace")
+    assert sights(explained("Draining", seen(nova_ready=found), conditions=[found])) == [
+        "the pass stops at NovaReady=NovaNotFound: Nova nova does not exist in the namespace"
+    ]
 
 
 def test_conflict_names_the_holder() -> None:

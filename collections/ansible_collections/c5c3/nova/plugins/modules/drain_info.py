@@ -15,16 +15,18 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Reads, for each node, its servers and their migrations, its compute service, its pod, its Node and, where the
     cluster serves them, its Hypervisor and Eviction, and says what holds it and what to do.
-  - A call that fails is a finding like the others. Writes nothing.
+  - A call that fails is a finding like the others, and nothing is said of what it hides. Writes nothing.
 extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.pool]
 options:
-  nova:
-    description: The resolved Nova, from M(c5c3.nova.nova_info). An empty one leaves out what only Nova knows.
+  resolved:
+    description:
+      - What M(c5c3.nova.nova_info) returned. Where it failed, why is a finding, and what only Nova knows is left out.
     type: dict
     required: true
-  target:
-    description: Where the children of the pool are, as M(c5c3.nova.nova_info) returned it. Without it, on its cluster.
-    type: dict
+  clusters_namespace:
+    description: The namespace of the Secrets that register target clusters, as M(c5c3.nova.nova_info) was given it.
+    type: str
+    required: true
   nodes:
     description: The nodes to explain. Without it, those that leave the pool.
     type: list
@@ -35,12 +37,15 @@ EXAMPLES = r"""
 - name: Read the Nova
   c5c3.nova.nova_info:
     pool: "{{ novacompute }}"
+    clusters_namespace: c5c3-clusters
   register: resolved
+  failed_when: false
 
 - name: Explain what does not leave
   c5c3.nova.drain_info:
     pool: "{{ novacompute }}"
-    nova: "{{ resolved.nova }}"
+    resolved: "{{ resolved }}"
+    clusters_namespace: c5c3-clusters
   register: drain
 """
 
@@ -62,29 +67,44 @@ nodes:
         - seen: no migration is under way, and the pool never moves a server
           do: "move them: openstack server migrate --live-migration <server>"
     servers:
-      description: The servers on its host.
+      description: The servers on its host. Null where they could not be read.
       type: list
       elements: dict
       sample: [{id: 2f0cb9a8-8f0e-4a8e-9a44-2b8e1c7a0d11, name: web-1, status: ACTIVE, task_state: null, project: demo}]
     migrations:
-      description: The migrations away from its host, the newest first.
+      description: The migrations away from its host, the newest first. Null where they could not be read.
       type: list
       elements: dict
+      sample:
+        - id: 8a3f0c52-6a7e-4c0e-8f43-0c6c1d1f2b7e
+          server: 2f0cb9a8-8f0e-4a8e-9a44-2b8e1c7a0d11
+          type: live-migration
+          status: running
+          target: compute-2
+          created_at: "2026-11-29T19:00:00.000000"
+          updated_at: "2026-11-29T19:00:05.000000"
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as nova_client
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import report, stuck, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import target_clusters as clusters
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
+    conditions,
+    report,
+    stuck,
+    target_clusters,
+    workload,
+)
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.POOL_ARGUMENT,
-    "nova": {"type": "dict", "required": True},
-    "target": {"type": "dict"},
+    "resolved": {"type": "dict", "required": True},
+    "clusters_namespace": {"type": "str", "required": True},
     "nodes": {"type": "list", "elements": "str"},
 }
 
@@ -114,47 +134,74 @@ def run(task: entry.Task) -> dict[str, Any]:
         names = [each["name"] for each in report.leaving(pool)]
     if not names:
         return {"nodes": []}
-    nova, services = None, None
-    if task.params["nova"]:
-        nova = reader.read(lambda: nova_client.open_nova_from_cluster(cluster, task.params["nova"]))
+    resolved = task.params["resolved"]
+    nova_ready = _nova_ready(resolved, reader)
+    nova, services, at, pods = None, None, None, None
+    if resolved.get("nova"):
+        nova = reader.read(lambda: nova_client.open_nova_from_cluster(cluster, resolved["nova"]))
     if nova is not None:
         services = reader.read(nova.list_services)
-    labels = workload.labels(pool["metadata"]["name"])
-    at = reader.read(task.target_cluster) if task.params["target"] else cluster
-    pods = reader.read(lambda: at.list("Pod", pool["metadata"]["namespace"], labels)) if at else None
-    has_hypervisors = at is not None and bool(reader.read(lambda: at.serves("Hypervisor")))
-    shared = {
-        "services": {row["host"]: row for row in services or ()},
-        "pods": {each["spec"].get("nodeName"): _pod(each) for each in pods or ()},
-    }
+    # A cluster that gave no sign of life is not asked again, and no other one in its place.
+    if resolved.get("reached", True):
+        target = target_clusters.target(pool, task.params["clusters_namespace"])
+        at = reader.read(lambda: clusters.cluster_at(cluster, target))
+    if at is not None:
+        labels = workload.labels(pool["metadata"]["name"])
+        pods = reader.read(lambda: at.list("Pod", pool["metadata"]["namespace"], labels))
+    has_hypervisors = reader.read(lambda: at.serves("Hypervisor")) if at is not None else None
+    services_by_host = None if services is None else {row["host"]: row for row in services}
+    pods_by_node = None if pods is None else {each["spec"].get("nodeName"): _pod(each) for each in pods}
     explained = []
     for name in names:
         own = Reader()
         own.errors = list(reader.errors)
         seen = {
             "name": name,
+            "nova_ready": nova_ready,
             **_read_cluster(at, name, own, has_hypervisors=has_hypervisors),
             # A Nova whose services cannot be listed answers nothing else either.
             **_read_nova(nova if services is not None else None, name, own),
-            "service": shared["services"].get(name),
-            "pod": shared["pods"].get(name),
+            "service": _found(services_by_host, name),
+            "pod": _found(pods_by_node, name),
             "errors": own.errors,
         }
         explained.append(stuck.explain(pool, seen))
     return {"nodes": explained}
 
 
+def _nova_ready(resolved: Mapping[str, Any], reader: Reader) -> dict[str, Any] | None:
+    """Return the condition that a pass would give the pool now, or None where a call failed: the reader has its error.
+
+    A task that is not to fail keeps its error and its message, and loses its mark.
+    """
+    if "outcome" in resolved:
+        found: dict[str, Any] = resolved["outcome"]["condition"]
+        return found
+    if resolved.get("error"):
+        reader.errors.append(resolved["error"])
+        return None
+    failed: dict[str, Any] = conditions.failure(conditions.NOVA, resolved.get("msg", ""))["condition"]
+    return failed
+
+
+def _found(read: Mapping[str, dict[str, Any]] | None, name: str) -> dict[str, Any] | None:
+    """Return what is there of the node: empty for nothing, None where it could not be read."""
+    return None if read is None else read.get(name, {})
+
+
 def _read_cluster(
-    cluster: kubernetes.Cluster | None, name: str, reader: Reader, *, has_hypervisors: bool
+    cluster: kubernetes.Cluster | None, name: str, reader: Reader, *, has_hypervisors: bool | None
 ) -> dict[str, Any]:
+    """Return `{exists, hypervisor, eviction}`; `has_hypervisors` is None where the cluster did not say."""
     if cluster is None:
         return {"exists": None, "hypervisor": None, "eviction": None}
     node = reader.read(lambda: cluster.find("Node", name) or {})
-    found: dict[str, Any] = {"exists": None if node is None else bool(node), "hypervisor": None, "eviction": None}
+    hypervisor: dict[str, Any] | None = None if has_hypervisors is None else {}
+    eviction = hypervisor
     if has_hypervisors:
-        found["hypervisor"] = reader.read(lambda: cluster.find("Hypervisor", name))
-        found["eviction"] = reader.read(lambda: cluster.find("Eviction", name))
-    return found
+        hypervisor = reader.read(lambda: cluster.find("Hypervisor", name) or {})
+        eviction = reader.read(lambda: cluster.find("Eviction", name) or {})
+    return {"exists": None if node is None else bool(node), "hypervisor": hypervisor, "eviction": eviction}
 
 
 def _read_nova(nova: nova_client.Nova | None, name: str, reader: Reader) -> dict[str, Any]:

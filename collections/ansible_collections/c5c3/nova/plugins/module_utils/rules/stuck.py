@@ -3,7 +3,8 @@
 
 The pool only waits: it never moves a server and never times a drain out. So the cause lies with the servers, with
 whoever moves them, with a call that fails, or with the node's pod. What was read of each is held against one list of
-findings here; each says what is seen and what to do, most hindering first.
+findings here; each says what is seen and what to do, most hindering first. What could not be read is a finding of its
+own, and nothing is concluded from it: not known is not the same as not there.
 """
 
 from __future__ import annotations
@@ -46,13 +47,15 @@ _BY_STATUS: Final[Mapping[str, tuple[str, str]]] = {
 def explain(pool: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
     """What holds one node of the pool, as ``{node, phase, summary, findings}``; a finding is ``{seen, do}``.
 
-    ``node`` is what was read: ``{name, exists, service, servers, migrations, pod, hypervisor, eviction, errors}``. What
-    could not be read is None and has its error in ``errors``.
+    ``node`` is what was read: ``{name, nova_ready, exists, service, servers, migrations, pod, hypervisor, eviction,
+    errors}``. What is not there is empty; what could not be read is None, and why is in ``errors``, or in
+    ``nova_ready``, the condition that a pass would give now. ``servers`` and ``migrations`` are returned as read.
     """
     name = node["name"]
     entry = next((each for each in report.ledger_of(pool) if each["name"] == name), {"name": name, "phase": ""})
     findings = [
         *_stopped_pass(pool),
+        *_unusable_nova(pool, node["nova_ready"]),
         *_failed_calls(node["errors"]),
         *_by_phase(pool, entry, node),
     ]
@@ -61,25 +64,31 @@ def explain(pool: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
         "phase": entry["phase"],
         "summary": _summary(pool, entry, node),
         "findings": findings,
-        "servers": node["servers"] or [],
-        "migrations": node["migrations"] or [],
+        "servers": node["servers"],
+        "migrations": node["migrations"],
     }
 
 
 def _summary(pool: Mapping[str, Any], entry: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     phase, owner = entry["phase"], report.name_of(pool)
     if phase == vocabulary.DRAINING:
-        left = entry.get("instances") if node["servers"] is None else len(node["servers"])
-        count = "its servers were not counted yet" if left is None else f"{report.servers(left)} on its host"
-        named = [f"{server['name']} ({server['id']}, {server['status']})" for server in node["servers"] or ()]
-        return f"leaves {owner}: {count}" + (f": {conditions.name_some(named)}" if named else "")
+        return f"leaves {owner}: {_servers(entry, node['servers'])}"
     if phase == vocabulary.RELEASING:
-        return f"leaves {owner}: its servers are gone; its pod, then its compute service, go next"
+        return f"leaves {owner}: the pool counted no server; its pod, then its compute service, go next"
     if phase == vocabulary.CONFLICT:
         return f"is selected by {owner}, but {entry.get('conflictsWith', 'another pool')} holds it"
     if phase == vocabulary.PENDING:
         return f"joins {owner}: its compute service is not registered and mapped yet"
     return f"is in {owner}" if phase else f"is not in {owner}"
+
+
+def _servers(entry: Mapping[str, Any], servers: Sequence[Mapping[str, Any]] | None) -> str:
+    if servers is not None:
+        named = [f"{server['name']} ({server['id']}, {server['status']})" for server in servers]
+        return f"{report.servers(len(servers))} on its host" + (f": {conditions.name_some(named)}" if named else "")
+    if entry.get("instances") is None:
+        return "its servers were not counted yet"
+    return f"{report.servers(entry['instances'])} on its host when the pool last counted"
 
 
 def _stopped_pass(pool: Mapping[str, Any]) -> Iterator[Finding]:
@@ -97,6 +106,18 @@ def _stopped_pass(pool: Mapping[str, Any]) -> Iterator[Finding]:
             return
 
 
+def _unusable_nova(pool: Mapping[str, Any], found: Mapping[str, Any] | None) -> Iterator[Finding]:
+    """What keeps a pass from the Nova, or from the cluster of the pool, now; told once where the last pass says it."""
+    if found is None or found["status"] == "True":
+        return
+    recorded = report.condition(pool, found["type"])
+    if (recorded.get("reason"), recorded.get("message")) != (found["reason"], found["message"]):
+        yield _finding(
+            f"a pass from here would stop at {found['type']}={found['reason']}: {found['message']}",
+            conditions.reason(found["type"], found["reason"]).way_out,
+        )
+
+
 def _failed_calls(errors: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     for error in errors:
         yield _finding(f"a call fails: {conditions.describe(error)}", _way_out(error))
@@ -112,6 +133,9 @@ def _way_out(error: Mapping[str, Any]) -> str:
         return "whoever runs this lacks the right: give it, or run it as the operator's service account"
     if status in (401, 403):
         return "the service user of the Nova needs the right password and the admin role"
+    # Of the Secrets that are read here, only that of the service user has to be there.
+    if (system, status) == ("kubernetes", 200) or (error.get("kind"), status) == ("Secret", 404):
+        return conditions.reason(conditions.NOVA, "WaitingForServiceUserSecret").way_out
     if status == 200:
         return "until every cell answers, no count can be relied on: look at the cell's database and conductor"
     return f"see the log of {named} for this call"
@@ -154,12 +178,16 @@ def _service(pool: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _movers(node: Mapping[str, Any]) -> Iterator[Finding]:
-    """Whether anybody moves the servers."""
-    name, servers = node["name"], node["servers"] or ()
-    hypervisor, eviction = node["hypervisor"], node["eviction"]
-    if not servers or any(is_under_way(each) for each in node["migrations"] or ()):
+    """Whether anybody moves the servers; nothing is said of it while the migrations are not known."""
+    name, migrations, hypervisor = node["name"], node["migrations"], node["hypervisor"]
+    if not node["servers"] or migrations is None or any(is_under_way(each) for each in migrations):
         return
     if hypervisor is None:
+        yield _finding(
+            "no migration is under way; whether the hypervisor operator evicts the host is not known",
+            f"kubectl describe hypervisor {name}; move the servers by hand only where nothing evicts them",
+        )
+    elif not hypervisor:
         yield _finding(
             "no migration is under way, and the pool never moves a server",
             f"move them: openstack server migrate --live-migration <server>; or delete them: {_list_command(name)}",
@@ -177,17 +205,19 @@ def _movers(node: Mapping[str, Any]) -> Iterator[Finding]:
         )
     else:
         yield _finding(
-            f"the Eviction has moved nothing yet: {_eviction_says(eviction)}",
+            f"no migration is under way, and the Hypervisor is in maintenance: {_eviction_says(node['eviction'])}",
             f"kubectl describe eviction {name}",
         )
 
 
 def _eviction_says(eviction: Mapping[str, Any] | None) -> str:
     if eviction is None:
-        return "there is none of that name"
+        return "what its Eviction says is not known"
+    if not eviction:
+        return "there is no Eviction of that name"
     found = (eviction.get("status") or {}).get("conditions") or []
     said = [f"{each['type']}={each['status']} {each['reason']}: {each.get('message', '')}" for each in found]
-    return "; ".join(said) or "it says nothing yet"
+    return "the Eviction says " + ("; ".join(said) or "nothing yet")
 
 
 def _server(server: Mapping[str, Any], migrations: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -228,14 +258,16 @@ def _pod(node: Mapping[str, Any]) -> Iterator[Finding]:
         yield _finding(
             f"{report.servers(len(node['servers']))} came back to the host", "the node drains once more; move them"
         )
-    if pod is not None:
+    if pod:
         ends = f"ends since {pod['ends_since']}" if pod["ends_since"] else "was not told to end yet"
         yield _finding(
             f"the pod {pod['name']} {ends}",
             f"wait for the kubelet of {name}; of a node that is dead for good delete the Node, and its pods go with it",
         )
-    elif service:
-        yield _finding("the pod is gone and the compute service is still there", "the next pass deletes it")
+    elif pod is not None and service:
+        yield _finding(
+            "the pod is gone and the compute service is still there", "the next pass that counts no server deletes it"
+        )
 
 
 def _list_command(name: str) -> str:
