@@ -144,6 +144,13 @@ EVERYTHING = [
     {"name": "hidden", **debug("hidden", SECRET), "no_log": True},
     {"name": "background", "ansible.builtin.command": "true", "async": 30, "poll": 1},
     {"name": "file", "ansible.builtin.copy": {"content": "{{ 1 + 1 }}\n", "dest": "{{ target }}", "mode": "0600"}},
+    {
+        "name": "templated",
+        "ansible.builtin.set_fact": {"made": "{{ lookup('ansible.builtin.template', template) }}"},
+        "vars": {"things": [1, {"deep": [2]}], "template": "{{ target }}.j2"},
+        "loop": [1, 2],
+    },
+    debug("untouched", "{{ things }}"),
     {"name": "ended", "ansible.builtin.meta": "end_host"},
 ]
 HANDLERS = [debug("handler", "handled")]
@@ -153,7 +160,11 @@ HANDLERS = [debug("handler", "handled")]
 def test_events_artifacts_and_statistics_are_those_of_the_plain_way(
     runs: Runs, engine: engines.Engine, tmp_path: pathlib.Path, options: str
 ) -> None:
-    playbook = runs.write(EVERYTHING, handlers=HANDLERS)
+    # One that does its worst to the variables it is given.
+    (tmp_path / "file.j2").write_text(
+        "{{ things.append(3) }}{{ things[1].deep.append(4) }}{{ things }}{{ template_path }}"
+    )
+    playbook = runs.write(EVERYTHING, handlers=HANDLERS, vars={"things": [1, {"deep": [2]}]})
     ways = []
     # Twice under the engine: the first run leaves the second what it compiled.
     for way in (None, engine, engine):
@@ -307,6 +318,51 @@ def test_changed_files_are_seen(runs: Runs, engine: engines.Engine) -> None:
     for text in ("one", "two", "two", "three"):
         included.write_text(yaml.safe_dump([debug("said", text)]))
         assert [one["msg"] for one in results(runs.run(playbook, engine), "said")] == [text]
+
+
+def test_parsed_playbook_serves_only_as_long_as_its_files_are_the_same(runs: Runs, engine: engines.Engine) -> None:
+    role = runs.project / "roles" / f"role_{uuid.uuid4().hex[:8]}"
+    tasks, variables = role / "tasks" / "main.yml", role / "vars" / "main.yml"
+    tasks.parent.mkdir(parents=True)
+    tasks.write_text(yaml.safe_dump([debug("said", "{{ word | default('none') }}")]))
+    playbook = runs.write([{"ansible.builtin.import_role": {"name": role.name}}])
+
+    def said() -> list[str]:
+        # The second is the first that can be served.
+        return [one["msg"] for _ in range(3) for one in results(runs.run(playbook, engine), "said")]
+
+    assert said() == ["none"] * 3
+    variables.parent.mkdir()
+    variables.write_text("word: new\n")
+    assert said() == ["new"] * 3
+    variables.write_text("word: other\n")
+    assert said() == ["other"] * 3
+    pathlib.Path(playbook).write_text(yaml.safe_dump([{"hosts": "localhost", "tasks": [debug("said", "itself")]}]))
+    assert said() == ["itself"] * 3
+
+
+def test_playbook_that_depends_on_a_variable_is_parsed_in_each_run(runs: Runs, engine: engines.Engine) -> None:
+    name = f"tasks-{uuid.uuid4().hex[:8]}"
+    for word in ("one", "two"):
+        (runs.project / f"{name}-{word}.yml").write_text(yaml.safe_dump([debug("said", word)]))
+    playbook = runs.write([{"ansible.builtin.import_tasks": f"{name}-{{{{ word | default('one') }}}}.yml"}])
+    for word in ("one", "one", "two", "one"):
+        run = runs.run(playbook, engine, extravars={"word": word})
+        assert [one["msg"] for one in results(run, "said")] == [word]
+
+
+def test_tasks_of_two_runs_have_no_id_in_common(runs: Runs, engine: engines.Engine) -> None:
+    playbook = runs.write([{"block": [debug("one", "1")], "always": [debug("two", "2")]}])
+    seen = [
+        {
+            one["event_data"]["task_uuid"]
+            for one in runs.run(playbook, engine).events
+            if "task_uuid" in one["event_data"]
+        }
+        for _ in range(3)
+    ]
+    assert [len(one) for one in seen] == [2, 2, 2]
+    assert len(set.union(*seen)) == 6
 
 
 def test_run_with_other_settings_is_a_plain_one_and_says_so_once(

@@ -7,7 +7,8 @@ one, passes run the plain way. What is reached into, and why:
 - what loads and configures plugins, so that a warm process has found and imported them before the first pass;
 - the name by which the strategies of Ansible know their worker process, so that a task of the one host of a pass runs
   in the pass's own process (`InlineWorker`), and what they do with a result, so that it is done at once (`_delivery`);
-- the compilation of templates and the parsing of YAML files, so that a pass finds done what others did (`Caches`);
+- the compilation of templates, the parsing of YAML files and of playbooks, and the search for plug-ins, so that a pass
+  finds done what others did (`Caches`);
 - settings that Ansible reads once, when it is imported, and that differ between passes (`_settle`);
 - the name by which ansible-runner knows what starts a program (`start_playbooks_with`).
 """
@@ -16,6 +17,7 @@ one, passes run the plain way. What is reached into, and why:
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.metadata
 import marshal
@@ -28,7 +30,7 @@ import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from multiprocessing import reduction
 from typing import Any, ClassVar, Final
 
@@ -46,8 +48,8 @@ PER_RUN: Final[Mapping[str, str | None]] = {
 """The settings that may differ between the runs of one warm process: environment variable to the constant that Ansible
 made of it, None where it reads the variable when it needs it."""
 
-# More templates than a playbook has; a bound for one that makes up new ones in each pass.
-_MOST_TEMPLATES: Final = 5000
+# More templates than a playbook has, and more names of plug-ins; a bound for one that makes up new ones in each pass.
+_MOST: Final = 5000
 
 
 def unsupported() -> str:
@@ -89,13 +91,17 @@ def preload(project: pathlib.Path) -> Caches:
     warnings.filterwarnings("ignore", message="AnsibleCollectionFinder has already been configured")
     for kind in ("connection", "shell", "become", "inventory", "vars", "cache", "strategy"):
         list(getattr(loader, f"{kind}_loader").all(class_only=True))
-    for kind in ("filter", "test"):
-        list(getattr(loader, f"{kind}_loader").all())
+    # Not found by their loader, which would import that of ansible-runner too: it notes whose run it was imported in.
+    for name in _names("ansible.plugins.callback"):
+        module = importlib.import_module(f"ansible.plugins.callback.{name}")
+        loader.callback_loader._load_config_defs(name, module, module.__file__)
     for name in ("set_fact", "set_stats", "debug", "assert", "fail", "include_tasks", "normal", "gather_facts"):
         loader.action_loader.get(f"ansible.builtin.{name}", class_only=True)
     for name in ("template", "file", "env"):
         loader.lookup_loader.get(f"ansible.builtin.{name}", class_only=True)
     _import_collection()
+    _find_filters()
+    _share_variables_with_templates()
     _run_tasks_inline()
     caches = Caches(project)
     caches.install()
@@ -103,15 +109,58 @@ def preload(project: pathlib.Path) -> Caches:
 
 
 def _import_collection() -> None:
-    """Import the modules of the collection with the clients they use. None of them talks when it is imported."""
+    """Import the plug-ins of the collection with the clients they use. None of them talks when it is imported."""
     from ansible.plugins import loader
 
+    for kind in ("callback", "inventory"):
+        for name in _names(f"ansible_collections.{COLLECTION}.plugins.{kind}"):
+            getattr(loader, f"{kind}_loader").get(f"{COLLECTION}.{name}", class_only=True)
     loader.action_loader.get(f"{COLLECTION}.in_process", class_only=True)
-    package = importlib.import_module(f"ansible_collections.{COLLECTION}.plugins.modules")
-    for folder in package.__path__:
-        for file in sorted(pathlib.Path(folder).glob("[a-z]*.py")):
-            importlib.import_module(f"{package.__name__}.{file.stem}")
-            loader.action_loader.get(f"{COLLECTION}.{file.stem}", class_only=True)
+    for name in _names(f"ansible_collections.{COLLECTION}.plugins.modules"):
+        importlib.import_module(f"ansible_collections.{COLLECTION}.plugins.modules.{name}")
+        loader.action_loader.get(f"{COLLECTION}.{name}", class_only=True)
+
+
+def _find_filters() -> None:
+    """Find every filter and test once: one that Ansible has not in a file of its own is looked for with each use."""
+    from ansible._internal._templating import _jinja_bits
+    from ansible.plugins import loader
+
+    own: list[str] = []
+    for name in _names(f"ansible_collections.{COLLECTION}.plugins.filter"):
+        module = importlib.import_module(f"ansible_collections.{COLLECTION}.plugins.filter.{name}")
+        own += (f"{COLLECTION}.{name}" for name in module.FilterModule().filters())
+    for found, builtin, more in (
+        (loader.filter_loader, _jinja_bits._BUILTIN_FILTERS, own),
+        (loader.test_loader, _jinja_bits._BUILTIN_TESTS, []),
+    ):
+        list(found.all())
+        for name in (*builtin, *more):
+            try:
+                plugin = found.get(name)
+            except KeyError:
+                plugin = builtin[name]
+            found._cached_non_collection_wrappers.setdefault(name, plugin)
+
+
+def _share_variables_with_templates() -> None:
+    """Have the lookup of a template take the variables as they are. It would copy every value of all of them.
+
+    It adds variables of its own, which nobody else may see; a template gets each value in a container of its own.
+    """
+    from ansible.plugins import loader
+
+    found = loader.lookup_loader.get("ansible.builtin.template", class_only=True)
+    setattr(sys.modules[found.__module__], "deepcopy", copy.copy)  # noqa: B010 - mypy knows of no such module
+
+
+def _names(package: str) -> list[str]:
+    """The names of the modules in a package; none where there is no such package."""
+    try:
+        folders = importlib.import_module(package).__path__
+    except ModuleNotFoundError:
+        return []
+    return sorted(file.stem for folder in folders for file in pathlib.Path(folder).glob("[a-z]*.py"))
 
 
 # --- in a run
@@ -301,46 +350,57 @@ def _is_at(folder: pathlib.Path) -> bool:
 
 
 class Caches:
-    """Compiled templates and parsed YAML files of one project, which every run inherits from the warm process.
+    """What every run inherits from the warm process: compiled templates, and what was parsed and found in one project.
 
-    Of both a run reports what was missing, and the warm process adds it for those that come. Templates are kept by
+    Of all of it a run reports what was missing, and the warm process adds it for those that come. Templates are kept by
     everything that their code depends on. A file's content serves one load of a run, because whoever loads it may
-    change it, and only as long as the file is the one that was parsed.
+    change it, and only as long as the file is the one that was parsed; the same goes for a playbook and all its files.
     """
 
     def __init__(self, project: pathlib.Path) -> None:
         self._project = f"{project}{os.sep}"
         self._templates: dict[tuple[Any, ...], types.CodeType] = {}
         self._files: dict[str, tuple[tuple[int, ...], Any]] = {}
+        self._playbooks: dict[str, _Parsed] = {}
+        self._plugins: dict[tuple[Any, ...], Any] = {}
         self._new_templates: dict[tuple[Any, ...], types.CodeType] = {}
-        self._new_files: set[str] = set()
+        self._new: set[tuple[str, Any]] = set()
         self._served: set[str] = set()
+        #: The files that the playbook which is being parsed is made of; None while none is.
+        self._parts: set[str] | None = None
 
     def begin(self) -> None:
         """Begin to note what is missing, in a run."""
         self._new_templates.clear()
-        self._new_files.clear()
+        self._new.clear()
 
     def news(self) -> bytes:
         """What this run had to do itself, for `learn` in the warm process; empty for nothing."""
-        if not self._new_templates and not self._new_files:
+        if not self._new_templates and not self._new:
             return b""
-        return pickle.dumps((marshal.dumps(list(self._new_templates.items())), sorted(self._new_files)))
+        return pickle.dumps((marshal.dumps(list(self._new_templates.items())), self._new))
 
     def learn(self, news: bytes) -> None:
         """Add what a run reports. The bytes come from a child of this process and from nobody else."""
         if not news:
             return
-        templates, files = pickle.loads(news)  # noqa: S301
+        templates, missing = pickle.loads(news)  # noqa: S301
         for key, code in marshal.loads(templates):  # noqa: S302
-            if len(self._templates) < _MOST_TEMPLATES:
+            if len(self._templates) < _MOST:
                 self._templates[key] = code
-        for path in files:
-            self._parse(path)
+        make: dict[str, Callable[[Any], None]] = {
+            "file": self._parse,
+            "playbook": self._parse_playbook,
+            "plugin": self._find_plugin,
+        }
+        for kind, what in missing:
+            make[kind](what)
 
     def install(self) -> None:
         """Have Ansible use them from now on."""
         self._serve_files()
+        self._serve_playbooks()
+        self._serve_plugins()
         self._serve_templates()
 
     # --- files
@@ -359,6 +419,8 @@ class Caches:
             trusted_as_template: bool = False,  # noqa: FBT001, FBT002
         ) -> Any:
             path = loader.path_dwim(file_name)
+            if self._parts is not None:
+                self._parts.add(path)
             if trusted_as_template and not json_only and path.startswith(self._project):
                 signature, data = self._files.pop(path, (None, None))
                 if signature and signature == _signature(path):
@@ -366,7 +428,7 @@ class Caches:
                     return data
                 # One that this run has had already is not missing: every later run finds it again.
                 if path not in self._served:
-                    self._new_files.add(path)
+                    self._new.add(("file", path))
             return stock(loader, file_name, cache, unsafe, json_only, trusted_as_template)
 
         dataloader.DataLoader.load_from_file = load_from_file
@@ -383,6 +445,90 @@ class Caches:
         except Exception:  # noqa: BLE001 - the run that needs it will say what is wrong with it
             return
         self._files[path] = (signature, data)
+
+    # --- playbooks
+
+    def _serve_playbooks(self) -> None:
+        from ansible.playbook import Playbook
+        from ansible.utils.collection_loader import AnsibleCollectionConfig
+
+        stock = Playbook.load
+
+        def load(file_name: str, variable_manager: Any = None, loader: Any = None) -> Any:
+            parsed = self._playbooks.pop(file_name, None)
+            # What is in a collection finds the names of that collection without its own.
+            if AnsibleCollectionConfig.default_collection or not pathlib.Path(file_name).is_absolute():
+                return stock(file_name, variable_manager, loader)
+            if parsed is None or not parsed.is_current():
+                self._new.add(("playbook", file_name))
+                return stock(file_name, variable_manager, loader)
+            return parsed.given(variable_manager, loader)
+
+        Playbook.load = staticmethod(load)
+        self._stock_playbook = stock
+
+    def _parse_playbook(self, path: str) -> None:
+        """Parse a playbook that is the same in every run: without a warning, and without templates in what is parsed."""
+        from ansible._internal._templating import _engine, _jinja_bits
+        from ansible.parsing import dataloader
+        from ansible.utils import display
+        from ansible.vars import manager
+
+        stock, shown = _engine.TemplateEngine.template, display.Display()
+        said = [len(shown._warns), len(shown._deprecations)]
+        templates = []
+
+        def template(engine: Any, variable: Any, *arguments: Any, **keywords: Any) -> Any:
+            if isinstance(variable, str) and _jinja_bits.is_possibly_template(variable):
+                templates.append(variable)
+            return stock(engine, variable, *arguments, **keywords)
+
+        loader = dataloader.DataLoader()
+        # One that knows nothing, and has made nothing that a run makes; it becomes that of the run.
+        variables = object.__new__(manager.VariableManager)
+        variables.get_vars = lambda *_, **__: {}
+        self._parts = {path}
+        _engine.TemplateEngine.template = template
+        try:
+            playbook = self._stock_playbook(path, variables, loader)
+        except Exception:  # noqa: BLE001 - the run that needs it will say what is wrong with it
+            return
+        finally:
+            _engine.TemplateEngine.template = stock
+            parts, self._parts = self._parts, None
+        if not templates and said == [len(shown._warns), len(shown._deprecations)]:
+            self._playbooks[path] = _Parsed(playbook, variables, loader, parts)
+
+    # --- plug-ins
+
+    def _serve_plugins(self) -> None:
+        from ansible.plugins import loader
+
+        stock = loader.PluginLoader.find_plugin_with_context
+
+        def find_plugin_with_context(made: Any, *arguments: Any, **keywords: Any) -> Any:
+            what = (made.type, arguments, tuple(sorted(keywords.items())))
+            try:
+                found = self._plugins.get((*what, tuple(made._extra_dirs)))
+            except TypeError:  # a list of collections, which nobody here has
+                return stock(made, *arguments, **keywords)
+            if found is None:
+                self._new.add(("plugin", what))
+                return stock(made, *arguments, **keywords)
+            return copy.copy(found)
+
+        loader.PluginLoader.find_plugin_with_context = find_plugin_with_context
+        self._stock_find = stock
+
+    def _find_plugin(self, what: tuple[Any, ...]) -> None:
+        from ansible.plugins import loader
+
+        kind, arguments, keywords = what
+        made = {one.type: one for _, one in loader.get_all_plugin_loaders()}[kind]
+        found = self._stock_find(made, *arguments, **dict(keywords))
+        # What there is to say about a plug-in is said in each run.
+        if not found.deprecated and not found.raw_error_list and len(self._plugins) < _MOST:
+            self._plugins[*what, tuple(made._extra_dirs)] = found
 
     # --- templates
 
@@ -428,6 +574,39 @@ class Caches:
 
         _jinja_bits.AnsibleEnvironment.compile = compile_template
         _jinja_bits.AnsibleEnvironment.compile_expression = compile_expression
+
+
+class _Parsed:
+    """A playbook, what it was parsed with, and the files and folders that it came from."""
+
+    def __init__(self, playbook: Any, variables: Any, loader: Any, files: Iterable[str]) -> None:
+        self._playbook = playbook
+        self._parsed_with = (variables, loader)
+        # A folder changes when a file comes into it, and that of a role when a folder does.
+        paths = {parent for file in files for parent in (file, *map(str, pathlib.Path(file).parents[:2]))}
+        self._signatures = {path: _signature(path) for path in paths}
+
+    def is_current(self) -> bool:
+        """Whether all of it is as it was when it was parsed."""
+        return all(signature == _signature(path) for path, signature in self._signatures.items())
+
+    def given(self, variables: Any, loader: Any) -> Any:
+        """The playbook, as if it had been parsed in this run, with these."""
+        from ansible.utils import vars as ids
+
+        for before, now in zip(self._parsed_with, (variables, loader), strict=True):
+            before.__dict__ = now.__dict__
+        ahead = list(self._playbook.get_plays())
+        while ahead:
+            one = ahead.pop()
+            one._uuid = ids.get_unique_id()
+            for name in _CONTENTS:
+                ahead += getattr(one, name, ())
+        return self._playbook
+
+
+# What the parts of a play hold further parts in.
+_CONTENTS: Final = ("pre_tasks", "roles", "tasks", "post_tasks", "handlers", "block", "rescue", "always")
 
 
 def _signature(path: str) -> tuple[int, ...] | None:

@@ -7,7 +7,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, target_clusters
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, target_clusters, vocabulary
 from ansible_collections.c5c3.nova.plugins.modules import (
     contract_mirror,
     nova_info,
@@ -217,16 +217,34 @@ def test_mirrors_are_reaped_where_the_pool_ran(world: World) -> None:
 
 def test_config_map_of_somebody_else_is_refused(world: World) -> None:
     world.register()
-    options = {"libvirt": {"virt_type": "kvm"}}
-    text = "[libvirt]\nvirt_type = kvm\n"
-    name = world.run(pool_config, pool=pool(), target=EDGE, text=text, options=options)["name"]
+    path, contract = edge_object("secrets", "contract")
+    world.objects["edge"][path] = {**contract, "data": dict.fromkeys(vocabulary.CONTRACT_KEYS, "eA==")}
+    given = {
+        "contract_secret": "contract",
+        "text": "[libvirt]\nvirt_type = kvm\n",
+        "options": {"libvirt": {"virt_type": "kvm"}},
+    }
+    name = world.run(pool_config, pool=pool(), target=EDGE, **given)["name"]
     answer = world.edge.answer
     world.objects["edge"] |= dict([edge_object("configmaps", name)])
     world.edge.answer = lambda request: (
         answer(request) if request.method != "POST" else type(answer(request))(status=409, body={"kind": "Status"})
     )
     with pytest.raises(ValueError, match=f"ConfigMap openstack/{name} does not belong to NovaCompute pool-a"):
-        world.run(pool_config, pool=pool(), target=EDGE, text=text, options=options)
+        world.run(pool_config, pool=pool(), target=EDGE, **given)
+
+
+def test_contract_that_is_not_whole_leaves_the_file_as_it_is(world: World) -> None:
+    world.register()
+    path, contract = edge_object("secrets", "contract")
+    world.objects["edge"][path] = {**contract, "data": {"password": "eA=="}}
+    wanting = pool()
+    wanting["spec"]["extraConfig"] = {"DEFAULT": {"host": "mine"}}
+    result = world.run(pool_config, pool=wanting, target=EDGE, contract_secret="contract", text="", options={})
+    assert (result["name"], result["outcome"]["condition"]["reason"]) == ("", "ComputeConfigIncomplete")
+    assert result["extra_outcome"]["condition"]["status"] == "False"
+    assert {request.method for request in world.edge.requests} == {"GET"}
+    assert not any("configmaps" in request.path for request in world.edge.requests)
 
 
 @pytest.mark.parametrize("placed", [True, False], ids=["placed", "local"])

@@ -57,7 +57,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         if not result._task.action.startswith(COLLECTION):  # noqa: SLF001 - the only way to it
             return
         found, seen = result._result, self._of(result)  # noqa: SLF001
-        seen.update({key: packing.unpacked_pool(found[key]) for key in ("pool", "events") if key in found})
+        seen.update({key: packing.unpack(found[key]) for key in ("pool", "events") if key in found})
         if result._task.action == f"{COLLECTION}drain_info":  # noqa: SLF001
             seen["explained"] = found["nodes"]
         if found.get("changed"):

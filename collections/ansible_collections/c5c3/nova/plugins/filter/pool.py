@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ansible.utils.display import Display
 from ansible_collections.c5c3.nova.plugins.module_utils import packing
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     aggregates,
@@ -23,6 +24,8 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     workload,
 )
 
+display = Display()
+
 
 def failed_outcome(failed_result: dict[str, Any], condition: str) -> dict[str, Any]:
     """The outcome of a step from C(ansible_failed_result)."""
@@ -30,10 +33,16 @@ def failed_outcome(failed_result: dict[str, Any], condition: str) -> dict[str, A
 
 
 def daemon_set_values(pool: dict[str, Any], default_pull_policy: str, nova: dict[str, Any]) -> dict[str, Any]:
-    """What the DaemonSet's template needs beside the pool itself and its node affinity."""
+    """What the DaemonSet's template needs beside the pool itself and its node affinity.
+
+    A toleration that is left out is a warning of the task: its owner would look for it in the pods in vain.
+    """
     spec, name = pool["spec"], pool["metadata"]["name"]
+    for said in tolerations.left_out(spec.get("tolerations") or [], "spec.tolerations"):
+        display.warning(said)
     return {
         "name": workload.name(name),
+        "namespace": pool["metadata"]["namespace"],
         "labels": workload.labels(name),
         "owner": ownership.of_pool(pool).marks(),
         "image": workload.image(spec.get("image"), nova["installed_release"]),
@@ -55,8 +64,6 @@ def traits_outcome(  # noqa: PLR0917 - a filter takes its arguments by position
     """The outcome of the traits; ``read`` is what hypervisor_info returned, or empty when nothing was to be done."""
     if errors:
         return conditions.failure(conditions.TRAITS, conditions.describe_some(errors), errors[0])
-    if not read.get("served", True):
-        return traits.not_installed()
     return traits.judge(
         pool,
         ledger,
@@ -64,12 +71,18 @@ def traits_outcome(  # noqa: PLR0917 - a filter takes its arguments by position
         annotated=[node for node in traits.managed(pool, ledger) if node in annotated],
         missing=read.get("missing", []),
         created=created,
+        served=read.get("served", True),
     )
 
 
-def traits_ledger(pool: Any, ledger: Any, hypervisors: Any) -> str:
-    """The ledger with what each managed node carries, as text."""
-    return packing.pack(packing.unpacking(traits.next_ledger)(pool, ledger, hypervisors))
+def traits_ledger(pool: Any, ledger: Any, hypervisors: Any, annotated: list[str] | None = None) -> str:
+    """The ledger with what each managed node carries, as text.
+
+    C(annotated) are the nodes whose Hypervisors were not asked for; without it none is taken to have no Hypervisor.
+    """
+    pool, ledger, hypervisors = packing.unpack(pool), packing.unpack(ledger), packing.unpack(hypervisors)
+    absent = [] if annotated is None else traits.without_hypervisor(pool, ledger, hypervisors, annotated)
+    return packing.pack(traits.next_ledger(pool, ledger, hypervisors, absent))
 
 
 def node_names(ledger: list[dict[str, Any]]) -> list[str]:
@@ -77,9 +90,30 @@ def node_names(ledger: list[dict[str, Any]]) -> list[str]:
     return [entry["name"] for entry in ledger]
 
 
-def without_ledger(pool: dict[str, Any]) -> dict[str, Any]:
-    """The pool for who does not look at its nodes: without them it is small."""
-    return {**pool, "status": {name: value for name, value in (pool.get("status") or {}).items() if name != "nodes"}}
+def pool_options(pool: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """What compute-pool.conf of a pool holds, section to key to value."""
+    return compute_config.options(pool["spec"])
+
+
+def extra_config_outcome(pool: dict[str, Any]) -> dict[str, Any]:
+    """The outcome of what a pool sets in C(spec.extraConfig)."""
+    return compute_config.judge_extra_config(pool["spec"].get("extraConfig"))
+
+
+def traits_created(pool: dict[str, Any], created: list[str]) -> list[str]:
+    """The traits that a pool has created, once it has created these too."""
+    return traits.created_after((pool.get("status") or {}).get("createdTraits") or [], created)
+
+
+def known_ledger(pool: dict[str, Any]) -> str:
+    """The ledger in the status of a pool, as text."""
+    return packing.pack((pool.get("status") or {}).get("nodes") or [])
+
+
+def without_ledger(pool: dict[str, Any]) -> str:
+    """The pool for who does not look at its nodes, as text: without them it is small."""
+    status = {name: value for name, value in (pool.get("status") or {}).items() if name != "nodes"}
+    return packing.pack({**pool, "status": status})
 
 
 class FilterModule:
@@ -88,10 +122,10 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         return {
             "failed_outcome": failed_outcome,
-            "pool_options": compute_config.options,
-            "extra_config_outcome": compute_config.judge_extra_config,
+            "pool_options": packing.unpacking(pool_options),
+            "extra_config_outcome": packing.unpacking(extra_config_outcome),
             "affinity_terms": packing.unpacking(workload.affinity_terms),
-            "daemon_set_values": daemon_set_values,
+            "daemon_set_values": packing.unpacking(daemon_set_values),
             "aggregates_settled": packing.unpacking(aggregates.settle),
             "nodes_in_phase": packing.unpacking(phases.held),
             "nodes_to_count": packing.unpacking(drain.nodes_to_count),
@@ -100,11 +134,14 @@ class FilterModule:
             "traits_managed": packing.unpacking(traits.managed),
             "traits_to_create": packing.unpacking(traits.to_create),
             "traits_to_write": packing.unpacking(traits.to_write),
+            "traits_created": packing.unpacking(traits_created),
             "traits_created_after": traits.created_after,
             "traits_to_delete": packing.unpacking(traits.to_delete),
             "traits_to_keep": packing.unpacking(traits.to_keep),
             "traits_ledger": traits_ledger,
             "node_names": packing.unpacking(node_names),
+            "known_ledger": packing.unpacking(known_ledger),
+            "packed": packing.pack,
             "without_ledger": without_ledger,
             "traits_outcome": packing.unpacking(traits_outcome),
             "next_look": packing.unpacking(status.next_look),

@@ -24,9 +24,8 @@ options:
     type: raw
     required: true
   siblings:
-    description: The other pools of the same Nova.
+    description: The other pools of the same Nova. Listed where an earlier step has not done it.
     type: raw
-    required: true
 """
 
 EXAMPLES = r"""
@@ -45,20 +44,31 @@ created:
   returned: success
   type: list
   elements: str
+  sample: [az1, tenant_filter_tests]
 deleted:
   description: The names of the aggregates that were deleted.
   returned: success
   type: list
   elements: str
+  sample: [az2]
 outside:
   description: The Pending and Active nodes in no aggregate of their zone.
   returned: success
   type: list
   elements: str
+  sample: [compute-2]
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
   type: dict
+  sample:
+    condition:
+      type: AggregatesReady
+      status: "True"
+      reason: AggregatesEnsured
+      message: "Aggregates in place for zones: az1"
+    goes_on: true
+    look: null
 """
 
 from collections.abc import Mapping
@@ -68,23 +78,26 @@ from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as nova_client
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import aggregates as rules
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import phases, vocabulary
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.POOL_ARGUMENT,
     **entry.NOVA_ARGUMENT,
     "ledger": {"type": "raw", "required": True},
-    "siblings": {"type": "raw", "required": True},
+    "siblings": {"type": "raw"},
 }
 
 
 def run(task: entry.Task) -> dict[str, Any]:
     pool, ledger, cluster = task.params["pool"], task.params["ledger"], task.cluster()
+    siblings = task.params["siblings"]
+    if siblings is None:
+        siblings = phases.siblings(pool, cluster.list("NovaCompute", pool["metadata"]["namespace"]))
     nova = nova_client.open_nova_from_cluster(cluster, task.params["nova"])
     listed = nova.list_aggregates()
     outside = rules.outside_zone(ledger, listed)
-    plan = rules.plan(pool, ledger, task.params["siblings"], listed)
+    plan = rules.plan(pool, ledger, siblings, listed)
     marker = rules.marker(task.params["nova"]["namespace"], task.params["nova"]["name"])
     names = {"created": [name for name, _zone in plan.create], "deleted": [item["name"] for item in plan.delete]}
     changed = any(names.values())

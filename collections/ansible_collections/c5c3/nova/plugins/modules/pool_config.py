@@ -9,15 +9,21 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: pool_config
-short_description: Keep the ConfigMap with a pool's compute-pool.conf
+short_description: Keep the ConfigMap with a pool's compute-pool.conf beside a whole compute contract
 version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
+  - Reads the compute contract, the Secret that the nova-computes of a Nova need, and leaves everything as it is until
+    that is whole.
   - Creates the immutable ConfigMap that is named by the hash of its content, and prunes all but the three
     newest others.
   - Fails when the rendered text does not read back as the options it was made of.
 extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.target, c5c3.nova.pool]
 options:
+  contract_secret:
+    description: The name of the Secret with the compute contract, in the pool's namespace.
+    type: str
+    required: true
   text:
     description: The rendered compute-pool.conf.
     type: str
@@ -33,6 +39,7 @@ EXAMPLES = r"""
   c5c3.nova.pool_config:
     target: "{{ nova_resolve_target }}"
     pool: "{{ novacompute }}"
+    contract_secret: "{{ nova_resolve_nova.contract_secret }}"
     text: "{{ lookup('ansible.builtin.template', 'compute-pool.conf.j2') }}"
     options: "{{ novacompute.spec | c5c3.nova.pool_options }}"
   register: config_render_result
@@ -40,31 +47,78 @@ EXAMPLES = r"""
 
 RETURN = r"""
 name:
-  description: The name of the ConfigMap.
+  description: The name of the ConfigMap; empty while the contract is not whole.
   returned: success
   type: str
+  sample: pool-a-config-5c1f09ab
+digest:
+  description: A digest of the contract; empty where there is none.
+  returned: success
+  type: str
+  sample: e4d2a7c6
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
   type: dict
+  sample:
+    condition:
+      type: ConfigReady
+      status: "True"
+      reason: ConfigRendered
+      message: compute-pool.conf is rendered into ConfigMap pool-a-config-5c1f09ab
+    goes_on: true
+    look: null
+extra_outcome:
+  description: The condition of what C(spec.extraConfig) sets.
+  returned: success
+  type: dict
+  sample:
+    condition:
+      type: ExtraConfigHealthy
+      status: "True"
+      reason: NoOwnedKeysOverridden
+      message: spec.extraConfig overrides no operator-owned key
+    goes_on: true
+    look: null
 """
 
+import base64
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config, ownership, vocabulary, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config, ownership, vocabulary
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
     **entry.TARGET_ARGUMENT,
     **entry.POOL_ARGUMENT,
+    "contract_secret": {"type": "str", "required": True, "no_log": False},
     "text": {"type": "str", "required": True},
     "options": {"type": "dict", "required": True},
 }
 
 
 def run(task: entry.Task) -> dict[str, Any]:
+    digest, problem = _contract(task)
+    kept = {"name": "", "outcome": problem} if problem else _keep(task)
+    extra = compute_config.judge_extra_config(task.params["pool"]["spec"].get("extraConfig"))
+    return {**kept, "digest": digest, "extra_outcome": extra}
+
+
+def _contract(task: entry.Task) -> tuple[str, dict[str, Any] | None]:
+    """Return the digest of the compute contract, and the outcome that an absent or incomplete one gives."""
+    name = task.params["contract_secret"]
+    secret = task.target_cluster().find("Secret", name, task.params["pool"]["metadata"]["namespace"])
+    if secret is None:
+        return "", compute_config.judge_contract(name, None)
+    # Latin-1 maps every byte to a character, so that a key that is no text has a digest too.
+    data = {key: base64.b64decode(value).decode("latin-1") for key, value in (secret.get("data") or {}).items()}
+    problem = compute_config.judge_contract(name, compute_config.missing_contract_keys(data))
+    return compute_config.content_hash(data), problem
+
+
+def _keep(task: entry.Task) -> dict[str, Any]:
     pool, text, cluster = task.params["pool"], task.params["text"], task.target_cluster()
     compute_config.check_rendered(text, task.params["options"])
     metadata, owner = pool["metadata"], ownership.of_pool(pool)
@@ -82,11 +136,7 @@ def run(task: entry.Task) -> dict[str, Any]:
             "metadata": {
                 "name": name,
                 "namespace": metadata["namespace"],
-                "labels": {
-                    **workload.labels(metadata["name"]),
-                    vocabulary.CONFIG_BASE_LABEL: base,
-                    **owner.marks()["labels"],
-                },
+                "labels": compute_config.config_map_labels(pool),
                 "ownerReferences": owner.marks()["ownerReferences"],
             },
             "immutable": True,
