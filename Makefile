@@ -22,7 +22,7 @@ demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything a
 test: lint sanity docs test-unit test-plays test-versions test-chart test-lab ## everything: checks, then the tests, fast ones first
 
 test-unit: venv ## the tests that need nothing but Python
-	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit
+	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit collections/ansible_collections/c5c3/nova/tests/unit
 
 test-plays: venv ## the tests that run Ansible, and still need no cluster
 	$(PYTEST) tests/plays
@@ -47,7 +47,7 @@ lint: venv ## formatting, lint, types, direction of imports, Ansible's own rules
 	$(BIN)/yamllint --strict .
 	$(BIN)/ansible-lint --offline
 
-sanity: venv ## ansible-test's own rules, on a copy of the collection
+sanity: venv ## ansible-test: its own rules and the unit tests of the collection, on a copy of it
 	$(BIN)/python tools/sanity.py
 
 docs: venv ## the documentation as a site in build/site; fails for a link that leads nowhere

@@ -56,7 +56,7 @@ step asked for. A node that is Releasing, or was dropped in this pass, asks for 
 a Draining or Pending one for {vocabulary.LOOK_AT_DRAINING:.0f} s, and a pool whose nodes are settled for
 {vocabulary.LOOK_AT_SETTLED:.0f} s. Many changes wake the pool before that.
 
-```
+```sh
 kubectl wait novacompute/<name> -n <namespace> --for=condition=Ready --timeout=10m
 kubectl describe novacompute/<name> -n <namespace>
 ```

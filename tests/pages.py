@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
+import subprocess
 from collections.abc import Iterator
 
 import markdown_it
@@ -20,6 +21,14 @@ PAGES = (
 )
 _SHELLS = ("sh", "bash")
 _TO_FILL_IN = re.compile(r"<([\w-]+)>")
+
+
+def files(*patterns: str) -> list[pathlib.Path]:
+    """The files of the tree that are in the repository, or about to be, of all patterns or of these; no links."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    listed = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=True).stdout.split("\0")
+    found = [TREE / name for name in sorted(filter(None, listed))]
+    return [path for path in found if path.is_file() and not path.is_symlink()]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import pathlib
 import shlex
+import shutil
 from collections.abc import Iterator
 
+import pages
 import pytest
 import yaml
 from chart import helm
@@ -13,6 +16,8 @@ from e2e.conftest import POLL_SCALE
 from e2e.world import cluster, installed, pools, stand, waiting
 from e2e.world import reader as readers
 from e2e.world import world as worlds
+from novalab import bringup, crds
+from novalab.hypervisor_operator import process
 
 pytestmark = pytest.mark.usefixtures("no_pool_labels")
 page = pytest.mark.page
@@ -22,6 +27,8 @@ NODE, OTHER_NODE = "compute-1", "compute-2"
 START = "docs/index.md"
 DRAIN = "docs/how-to/drain.md"
 STUCK = "docs/how-to/stuck-drain.md"
+MOVE = "docs/how-to/move-a-node.md"
+LAB = "lab/README.md"
 
 
 def new_pool(world: worlds.World, letter: str, *nodes: str, **spec: object) -> str:
@@ -64,14 +71,43 @@ def clean(the_stand: stand.Stand) -> Iterator[None]:
         )
 
 
+@pytest.fixture
+def checkout(the_stand: stand.Stand, reader: readers.Reader) -> pathlib.Path:
+    """The folder of a reader for whom it is a checkout of this tree: with its environment, its lab and its targets."""
+    for name in (".venv", "dist", "lab"):
+        (reader.folder / name).symlink_to(pages.TREE / name)
+    make = shutil.which("make")
+    assert make is not None, "there is no make on this machine"
+    reader.provide("make", f'exec {make} --directory {shlex.quote(str(pages.TREE))} "$@"')
+    return reader.folder
+
+
+@pytest.fixture
+def no_hypervisors(the_stand: stand.Stand) -> Iterator[None]:
+    """A lab from which the hypervisor operator and all that it keeps are gone when the test ends."""
+    yield
+    process.stop(the_stand.lab)
+    labels = ("nova.openstack.cloud.sap/virt-driver", "cobaltcore.cloud.sap/node-hypervisor-lifecycle")
+    metadata = {"labels": dict.fromkeys(labels), "annotations": {"nova.openstack.cloud.sap/aggregates": None}}
+    the_stand.cluster.patch("Node", NODE, {"metadata": metadata})
+    crds.remove(the_stand.lab, "hypervisors")
+
+
 @page("docs/index.md", "Install the operator")
+@page("docs/index.md", "Install the kubectl plugin")
 @page("docs/how-to/upgrade.md", "Upgrade")
 @page("docs/index.md", "Make a pool")
 @page("docs/index.md", "Look at it")
+@page("docs/conditions.md", "Conditions of a NovaCompute")
 @page("docs/index.md", "Let a node go")
 @page("docs/index.md", "Take it away")
-def test_ten_minutes_with_a_pool(the_stand: stand.Stand, reader: readers.Reader, chart: None, clean: None) -> None:
+def test_ten_minutes_with_a_pool(
+    the_stand: stand.Stand, reader: readers.Reader, checkout: pathlib.Path, chart: None, clean: None
+) -> None:
     assert "nova-compute-operator   1/1" in reader.does(START, "Install the operator")
+    assert "NAMESPACE" in reader.does(START, "Install the kubectl plugin")
+    # An export of one shell: whoever reads on has it in the next one too.
+    reader.environment["PATH"] = f"{checkout / 'build/plugin/bin'}:{reader.environment['PATH']}"
     assert "REVISION: 2" in reader.does("docs/how-to/upgrade.md", "Upgrade")
 
     manifest = yaml.safe_load(reader.shown(START, "Make a pool", "yaml"))
@@ -83,6 +119,7 @@ def test_ten_minutes_with_a_pool(the_stand: stand.Stand, reader: readers.Reader,
     shown = reader.does(START, "Look at it")
     assert "Active" in shown
     assert "AllReady" in shown
+    reader.does("docs/conditions.md", "Conditions of a NovaCompute", name="pool-a", namespace="openstack")
 
     reader.does(START, "Let a node go")
     assert cluster.phases(the_stand.cluster.read("NovaCompute", "pool-a")) == {}
@@ -110,11 +147,31 @@ def test_node_moves_to_another_pool(world: worlds.World, reader: readers.Reader)
     new = new_pool(world, "b")
     world.wait_settled(old, NODE)
     before = world.cloud.services()[NODE]["id"]
-    assert NODE in reader.does("docs/how-to/move-a-node.md", "Move a node to another pool")
+    assert NODE in reader.does(MOVE, "Move a node to another pool")
     world.wait_settled(new, NODE)
     assert cluster.phases(world.cluster.read("NovaCompute", old)) == {}
     assert world.cloud.services()[NODE]["id"] == before
     assert world.cloud.services()[NODE]["status"] == "enabled"
+
+
+@page("docs/how-to/move-a-node.md", "Move a whole pool")
+def test_all_nodes_of_a_pool_move_to_another(world: worlds.World, reader: readers.Reader) -> None:
+    nodes, new = (NODE, OTHER_NODE), "pool-b"
+    old = new_pool(world, "a", *nodes)
+    world.wait_settled(old, *nodes)
+    before = world.cloud.services()
+    # The reader makes it, so the end of the test has to be told of it.
+    world.undo.callback(world.wait_gone, new)
+    world.undo.callback(world.cluster.delete, "NovaCompute", new)
+    shown = reader.does(MOVE, "Move a whole pool")
+    assert all(node in shown for node in nodes)
+    assert world.cluster.get("NovaCompute", old) is None
+    world.wait_settled(new, *nodes)
+    after = world.cloud.services()
+    assert {node: (after[node]["id"], after[node]["status"]) for node in nodes} == {
+        node: (before[node]["id"], "enabled") for node in nodes
+    }
+    assert world.witness.hosts("disabled") == []
 
 
 @page("docs/how-to/take-over-a-node.md", "Take over a node")
@@ -205,3 +262,23 @@ def test_drain_that_does_not_finish_and_the_way_out(world: worlds.World, reader:
     world.label(NODE, {LABEL: "a"})
     world.apply(pools.manifest(name, {LABEL: "a"}))
     world.wait_settled(name, NODE)
+
+
+@page("lab/README.md", "Commands")
+def test_lab_that_is_up_is_left_as_it_is_and_found_by_its_exports(
+    the_stand: stand.Stand, checkout: pathlib.Path, reader: readers.Reader
+) -> None:
+    before = [row.process for row in bringup.status(the_stand.lab)]
+    shown = reader.does(LAB, "Commands")
+    assert all(node in shown for node in stand.NODES)
+    assert "nova-scheduler" in shown
+    assert [row.process for row in bringup.status(the_stand.lab)] == before
+
+
+@page("lab/README.md", "The hypervisor operator")
+def test_hypervisor_operator_of_the_lab_makes_a_hypervisor(
+    the_stand: stand.Stand, checkout: pathlib.Path, reader: readers.Reader, no_hypervisors: None
+) -> None:
+    assert "ha=True" in reader.does(LAB, "The hypervisor operator")
+    shown = the_stand.output("kubectl", "get", "hypervisors", "--output=name")
+    assert shown.split() == [f"hypervisor.kvm.cloud.sap/{NODE}"]

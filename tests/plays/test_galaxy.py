@@ -9,6 +9,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 COLLECTION = ROOT / "collections/ansible_collections/c5c3/nova"
 ROLES = sorted(path.name for path in (COLLECTION / "roles").iterdir())
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py"))
+#: What a sample of each documented type is.
+TYPES = {"bool": bool, "dict": dict, "int": int, "list": list, "str": str}
 
 
 def run(folder: pathlib.Path, *command: str) -> str:
@@ -94,8 +97,20 @@ def test_every_module_is_documented_with_an_example_and_what_it_returns(document
     assert sorted(told) == MODULES
     for name, module in told.items():
         assert f"c5c3.nova.{name}:" in module["examples"], name
-        for field, value in (module["return"] or {}).items():
+        returned = module["return"] or {}
+        for field, value in returned.items():
             assert {"description", "returned", "type"} <= set(value), f"{name}: {field}"
+        for field, leaf in leaves(returned):
+            assert isinstance(leaf.get("sample"), TYPES[leaf["type"]]), f"{name}: {field}"
+
+
+def leaves(returned: dict[str, Any], parents: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every documented value that is not itself made of documented values, by the names on the way to it."""
+    for field, value in returned.items():
+        if "contains" in value:
+            yield from leaves(value["contains"], f"{parents}{field}.")
+        else:
+            yield f"{parents}{field}", value
 
 
 @pytest.mark.parametrize(("kind", "names"), [("inventory", ["pools"]), ("callback", ["summary"])])

@@ -10,11 +10,11 @@ from __future__ import annotations
 import importlib.util
 import pathlib
 import re
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
+import spec_rows
 import yaml
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -121,18 +121,7 @@ MESSAGES = {
 }
 
 
-def walk(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every schema of the CRD with its path: `spec.traits`, `spec.traits[]` for its items, `.*` for a map's values."""
-    yield path, schema
-    for name, field in schema.get("properties", {}).items():
-        yield from walk(field, f"{path}.{name}".lstrip("."))
-    if "items" in schema:
-        yield from walk(schema["items"], f"{path}[]")
-    if "additionalProperties" in schema:
-        yield from walk(schema["additionalProperties"], f"{path}.*")
-
-
-SCHEMAS = dict(walk(SCHEMA))
+SCHEMAS = dict(spec_rows.schemas(SCHEMA))
 
 
 @pytest.fixture(scope="module")

@@ -51,11 +51,10 @@ def config_map(pool: Mapping[str, Any]) -> dict[str, Any]:
     rendered = _template("config_render/templates/compute-pool.conf.j2").render(config_render_options=options)
     compute_config.check_rendered(rendered, options)
     name = compute_config.config_map_name(pool["metadata"]["name"], rendered)
-    labels = {**workload.labels(pool["metadata"]["name"])}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": compute_config.config_map_labels(pool)},
         "data": {compute_config.FILE: rendered},
     }
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import admission, labels, quantities
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import admission, drift, labels, quantities
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from integration import kube
@@ -144,6 +144,8 @@ EXTRA = st.dictionaries(
     st.dictionaries(st.sampled_from(["host", "HOST", "debug", "virt_type"]) | TEXT, TEXT, max_size=2),
     max_size=2,
 )
+# As short and as long as admission lets a name be, and longer.
+NAMES = st.integers(1, 65).map(lambda length: "a" * length) | st.sampled_from(["pool-a", "a" * 55 + ".b", "a.b"])
 SPECS = fields(
     nodeSelector=odd({"a": "b"}, st.dictionaries(LABELS, LABELS, max_size=2)),
     tolerations=odd(st.lists(TOLERATIONS, max_size=2)),
@@ -182,25 +184,28 @@ def autoscalers(server: kube.Server) -> Iterator[None]:
 
 
 @bounded(1500)
-@given(spec=SPECS)
+@given(name=NAMES, spec=SPECS)
 def test_a_pool_is_judged_by_the_rules_and_has_no_child_that_the_api_server_refuses(
-    pools: kube.Pools, unwatched: kube.Pools, autoscalers: None, spec: dict[str, Any]
+    pools: kube.Pools, unwatched: kube.Pools, autoscalers: None, name: str, spec: dict[str, Any]
 ) -> None:
     del autoscalers
-    reply = create(pools, spec)
+    reply = create(pools, name, spec)
     assert reply.status in (201, 400, 422), reply.body
     if reply.status == 201:
         assert admission.review("CREATE", reply.body).violations == ()
         for path, child in rendering.children(reply.body).items():
-            made = pools.server.call("POST", path, child, query=DRY_RUN)
+            wanted = drift.stamped(child)
+            made = pools.server.call("POST", path, wanted, query=DRY_RUN)
             assert made.status == 201, made.body
+            # However the API server writes it, the next pass finds nothing to change.
+            assert drift.is_applied(made.body, wanted), (wanted, made.body)
     elif "admission webhook" in reply.body["message"]:
         # Nobody but the webhook had anything against it, and it said what the rules say, in their order.
-        stored = create(unwatched, spec).accepted()
+        stored = create(unwatched, name, spec).accepted()
         causes = [(cause["field"], cause["message"]) for cause in reply.body["details"]["causes"]]
         assert causes == [(one.field, one.body) for one in admission.review("CREATE", stored).violations]
 
 
-def create(pools: kube.Pools, spec: dict[str, Any]) -> kube.Reply:
-    body = pools.manifest("pool-a", kube.minimal_spec() | spec)
+def create(pools: kube.Pools, name: str, spec: dict[str, Any]) -> kube.Reply:
+    body = pools.manifest(name, kube.minimal_spec() | spec)
     return pools.server.call("POST", pools.path(), body, query=DRY_RUN)

@@ -130,6 +130,29 @@ ROWS: dict[str, tuple[dict[str, Any], list[tuple[str, str]], bool]] = {
         ],
         False,
     ),
+    "another control character": (
+        {"extraConfig": {"libvirt": {"cpu_mode": "none\t"}}},
+        [
+            (
+                "spec.extraConfig[libvirt][cpu_mode]",
+                (
+                    "Forbidden: extraConfig value must not contain a newline or carriage return "
+                    "or another control character"
+                ),
+            )
+        ],
+        False,
+    ),
+    "newline in the name of an empty section": (
+        {"extraConfig": {"a\nb": {}}},
+        [
+            (
+                "spec.extraConfig[a\nb]",
+                "Forbidden: extraConfig section must not contain a newline or carriage return",
+            )
+        ],
+        False,
+    ),
     "image without repository": (
         {"image": {"tag": "1"}},
         [("spec.image.repository", "Required value: repository must be set")],

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 from integration import kube
 
+schema = pytest.mark.schema
 IMAGE = {"repository": "ghcr.io/c5c3/nova-compute", "tag": "2026.1"}
+
+# How the API server begins or ends what it says of a bound.
+BELOW = {
+    "minLength": "be at least 1 chars long",
+    "minProperties": "have at least 1 properties",
+    "minimum": "be greater than or equal to 1",
+}
+ABOVE = {"maxItems": "Too many: ", "maxProperties": "Too many: ", "maxLength": "Too long: "}
 
 
 def named_traits(count: int) -> list[str]:
@@ -20,6 +29,7 @@ def host_traits(count: int) -> list[dict[str, Any]]:
     return [{"nodeName": f"node-{number}", "mode": "Replace"} for number in range(count)]
 
 
+@schema("spec.{field}", "required")
 @pytest.mark.parametrize("field", ["novaRef", "nodeSelector"])
 def test_a_required_field_left_out_is_refused(pools: kube.Pools, field: str) -> None:
     spec = kube.minimal_spec()
@@ -27,12 +37,14 @@ def test_a_required_field_left_out_is_refused(pools: kube.Pools, field: str) -> 
     assert pools.create(spec).refusals() == [(f"spec.{field}", "Required value")]
 
 
+@schema("spec", "required")
 def test_a_pool_without_a_spec_is_refused(pools: kube.Pools) -> None:
     manifest = pools.manifest("pool-a", {})
     del manifest["spec"]
     assert pools.server.call("POST", pools.path(), manifest).refusals() == [("spec", "Required value")]
 
 
+@schema("{path}", "required")
 @pytest.mark.parametrize(
     ("fields", "path"),
     [
@@ -49,6 +61,7 @@ def test_a_required_field_of_a_block_left_out_is_refused(pools: kube.Pools, fiel
     assert (path, "Required value") in pools.create_with(**fields).refusals()
 
 
+@schema("{path}", "enum")
 @pytest.mark.parametrize(
     ("fields", "path", "supported"),
     [
@@ -102,6 +115,7 @@ def test_every_value_of_the_enumerations_is_accepted(pools: kube.Pools) -> None:
         assert created["spec"][block][field] == fields[block][field]
 
 
+@schema("{path}", "pattern")
 @pytest.mark.parametrize(
     ("fields", "path", "pattern"),
     [
@@ -139,17 +153,20 @@ def test_a_text_that_does_not_match_its_pattern_is_refused(
     assert refusal[1].endswith(f"{path} in body should match '{pattern}'")
 
 
+@schema("spec.targetClusterRef.name", "minLength")
 def test_an_empty_target_cluster_name_is_refused_as_too_short(pools: kube.Pools) -> None:
     messages = [message for _, message in pools.create_with(targetClusterRef={"name": ""}).refusals()]
     assert 'Invalid value: "": spec.targetClusterRef.name in body should be at least 1 chars long' in messages
 
 
+@schema("spec.targetClusterRef.name", "pattern")
 @pytest.mark.parametrize("name", ["Edge", "edge_1", "-edge", "edge.", "a..b"])
 def test_a_target_cluster_name_that_no_secret_can_have_is_refused(pools: kube.Pools, name: str) -> None:
     (refusal,) = pools.create_with(targetClusterRef={"name": name}).refusals()
     assert refusal[0] == "spec.targetClusterRef.name"
 
 
+@schema("spec.resources.{kind}.*", "pattern")
 @pytest.mark.parametrize("quantity", ["much", "1 Gi", "1GiB", ""])
 @pytest.mark.parametrize("kind", ["limits", "requests"])
 def test_a_resource_that_is_no_quantity_is_refused(pools: kube.Pools, kind: str, quantity: str) -> None:
@@ -157,85 +174,100 @@ def test_a_resource_that_is_no_quantity_is_refused(pools: kube.Pools, kind: str,
     assert refusal[0] == f"spec.resources.{kind}.memory"
 
 
+@schema("spec.verticalAutoscaling.{field}.*", "pattern")
 @pytest.mark.parametrize("field", ["minAllowed", "maxAllowed"])
 def test_a_bound_of_the_autoscaler_that_is_no_quantity_is_refused(pools: kube.Pools, field: str) -> None:
     (refusal,) = pools.create_with(verticalAutoscaling={"updateMode": "Off", field: {"cpu": "some"}}).refusals()
     assert refusal[0] == f"spec.verticalAutoscaling.{field}.cpu"
 
 
+@schema("spec.verticalAutoscaling.minReplicas", "format")
 def test_more_replicas_than_32_bits_hold_are_refused(pools: kube.Pools) -> None:
     (refusal,) = pools.create_with(verticalAutoscaling={"updateMode": "Off", "minReplicas": 2**31}).refusals()
     assert refusal[1].endswith("must be of type integer with format int32 in spec.verticalAutoscaling.minReplicas")
 
 
+@schema("{path}", "{bound}")
 @pytest.mark.parametrize(
-    ("fields", "path", "message"),
+    ("fields", "path", "bound"),
     [
-        ({"novaRef": {"name": ""}}, "spec.novaRef.name", "spec.novaRef.name in body should be at least 1 chars long"),
-        ({"nodeSelector": {}}, "spec.nodeSelector", "spec.nodeSelector in body should have at least 1 properties"),
-        (
-            {"hostTraits": [{"nodeName": "", "mode": "Replace"}]},
-            "spec.hostTraits[0].nodeName",
-            "spec.hostTraits[0].nodeName in body should be at least 1 chars long",
-        ),
+        ({"novaRef": {"name": ""}}, "spec.novaRef.name", "minLength"),
+        ({"nodeSelector": {}}, "spec.nodeSelector", "minProperties"),
+        ({"hostTraits": [{"nodeName": "", "mode": "Replace"}]}, "spec.hostTraits[0].nodeName", "minLength"),
         (
             {"verticalAutoscaling": {"updateMode": "Off", "minReplicas": 0}},
             "spec.verticalAutoscaling.minReplicas",
-            "spec.verticalAutoscaling.minReplicas in body should be greater than or equal to 1",
+            "minimum",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
-def test_a_value_below_its_bound_is_refused(pools: kube.Pools, fields: dict[str, Any], path: str, message: str) -> None:
+def test_a_value_below_its_bound_is_refused(pools: kube.Pools, fields: dict[str, Any], path: str, bound: str) -> None:
     (refusal,) = pools.create_with(**fields).refusals()
     assert refusal[0] == path
-    assert refusal[1].endswith(message)
+    assert refusal[1].endswith(f"{path} in body should {BELOW[bound]}")
 
 
+@schema("{path}", "{bound}")
 @pytest.mark.parametrize(
-    ("fields", "path", "message"),
+    ("fields", "path", "bound", "message"),
     [
-        ({"traits": named_traits(65)}, "spec.traits", "Too many: 65: must have at most 64 items"),
+        ({"traits": named_traits(65)}, "spec.traits", "maxItems", "Too many: 65: must have at most 64 items"),
         (
             {"hostTraits": [{"nodeName": "node-1", "traits": named_traits(65)}]},
             "spec.hostTraits[0].traits",
+            "maxItems",
             "Too many: 65: must have at most 64 items",
         ),
-        ({"hostTraits": host_traits(1001)}, "spec.hostTraits", "Too many: 1001: must have at most 1000 items"),
+        (
+            {"hostTraits": host_traits(1001)},
+            "spec.hostTraits",
+            "maxItems",
+            "Too many: 1001: must have at most 1000 items",
+        ),
         (
             {"traits": ["CUSTOM_" + "A" * 249]},
             "spec.traits[0]",
+            "maxLength",
             "Too long: may not be more than 255 bytes",
         ),
         (
             {"hostTraits": [{"nodeName": "node-1", "traits": ["CUSTOM_" + "A" * 249]}]},
             "spec.hostTraits[0].traits[0]",
+            "maxLength",
             "Too long: may not be more than 255 bytes",
         ),
         (
             {"hostTraits": [{"nodeName": "n" * 254, "mode": "Replace"}]},
             "spec.hostTraits[0].nodeName",
+            "maxLength",
             "Too long: may not be more than 253 bytes",
         ),
         (
             {"targetClusterRef": {"name": "c" * 254}},
             "spec.targetClusterRef.name",
+            "maxLength",
             "Too long: may not be more than 253 bytes",
         ),
         (
             {"verticalAutoscaling": {"updateMode": "Off", "minAllowed": {"cpu": 1, "memory": 1, "storage": 1}}},
             "spec.verticalAutoscaling.minAllowed",
+            "maxProperties",
             "Too many: 3: must have at most 2 items",
         ),
         (
             {"verticalAutoscaling": {"updateMode": "Off", "maxAllowed": {"cpu": 1, "memory": 1, "storage": 1}}},
             "spec.verticalAutoscaling.maxAllowed",
+            "maxProperties",
             "Too many: 3: must have at most 2 items",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
-def test_a_value_above_its_bound_is_refused(pools: kube.Pools, fields: dict[str, Any], path: str, message: str) -> None:
+def test_a_value_above_its_bound_is_refused(
+    pools: kube.Pools, fields: dict[str, Any], path: str, bound: str, message: str
+) -> None:
+    assert message.startswith(ABOVE[bound])
     assert pools.create_with(**fields).refusals() == [(path, message)]
 
 
@@ -262,27 +294,27 @@ def test_the_costliest_host_traits_fit_into_the_budget_of_the_rules(pools: kube.
     assert len(pools.create_with(hostTraits=entries).accepted()["spec"]["hostTraits"]) == 1000
 
 
+@schema("spec.hostTraits", "x-kubernetes-list-type")
 def test_a_second_entry_for_one_node_is_a_duplicate(pools: kube.Pools) -> None:
     entries = [{"nodeName": "node-1", "mode": "Replace"}, {"nodeName": "node-1", "traits": ["CUSTOM_A"]}]
     expected = [("spec.hostTraits[1]", 'Duplicate value: {"nodeName":"node-1"}')]
     assert pools.create_with(hostTraits=entries).refusals() == expected
 
 
+@schema("{path}", "x-kubernetes-list-type")
 @pytest.mark.parametrize(
     ("fields", "path"),
     [
-        ({"traits": ["CUSTOM_A", "CUSTOM_A"]}, "spec.traits[1]"),
-        (
-            {"hostTraits": [{"nodeName": "node-1", "traits": ["CUSTOM_A", "CUSTOM_A"]}]},
-            "spec.hostTraits[0].traits[1]",
-        ),
+        ({"traits": ["CUSTOM_A", "CUSTOM_A"]}, "spec.traits"),
+        ({"hostTraits": [{"nodeName": "node-1", "traits": ["CUSTOM_A", "CUSTOM_A"]}]}, "spec.hostTraits[0].traits"),
     ],
     ids=["pool", "host"],
 )
 def test_a_trait_named_twice_is_a_duplicate(pools: kube.Pools, fields: dict[str, Any], path: str) -> None:
-    assert pools.create_with(**fields).refusals() == [(path, 'Duplicate value: "CUSTOM_A"')]
+    assert pools.create_with(**fields).refusals() == [(f"{path}[1]", 'Duplicate value: "CUSTOM_A"')]
 
 
+@schema("spec.resources.claims", "x-kubernetes-list-type")
 def test_a_resource_claim_named_twice_is_a_duplicate(pools: kube.Pools) -> None:
     reply = pools.create_with(resources={"claims": [{"name": "gpu"}, {"name": "gpu"}]})
     assert reply.refusals() == [("spec.resources.claims[1]", 'Duplicate value: {"name":"gpu"}')]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from integration import kube
 
+schema = pytest.mark.schema
 NOVA_REF = [("spec", "Invalid value: novaRef is immutable")]
 TARGET_CLUSTER_REF = [("spec", "Invalid value: targetClusterRef is immutable")]
 CPU_MODELS = [
@@ -22,6 +23,7 @@ HOST_TRAITS = [("spec.hostTraits[0]", "Invalid value: traits must not be empty u
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
 
+@schema("spec", "self.novaRef.name == oldSelf.novaRef.name")
 def test_a_pool_cannot_move_to_another_nova(pools: kube.Pools) -> None:
     pools.create_with().accepted()
     assert pools.patch({"novaRef": {"name": "other"}}).refusals() == NOVA_REF
@@ -40,16 +42,23 @@ def test_the_refusal_reads_in_the_reply_as_kubectl_prints_it(pools: kube.Pools) 
     assert message.endswith("novaRef is immutable")
 
 
+@schema("spec", "has(self.targetClusterRef) == has(oldSelf.targetClusterRef)")
 def test_a_local_pool_cannot_move_to_a_target_cluster(pools: kube.Pools) -> None:
     pools.create_with().accepted()
     assert pools.patch({"targetClusterRef": {"name": "edge"}}).refusals() == TARGET_CLUSTER_REF
 
 
+@schema("spec", "has(self.targetClusterRef) == has(oldSelf.targetClusterRef)")
 def test_a_placed_pool_cannot_move_to_the_local_cluster(pools: kube.Pools) -> None:
     pools.create_with(targetClusterRef={"name": "edge"}).accepted()
     assert pools.patch({"targetClusterRef": None}).refusals() == TARGET_CLUSTER_REF
 
 
+@schema(
+    "spec",
+    "!has(self.targetClusterRef) || !has(oldSelf.targetClusterRef) "
+    "|| self.targetClusterRef.name == oldSelf.targetClusterRef.name",
+)
 def test_a_placed_pool_cannot_move_to_another_target_cluster(pools: kube.Pools) -> None:
     pools.create_with(targetClusterRef={"name": "edge"}).accepted()
     assert pools.patch({"targetClusterRef": {"name": "core"}}).refusals() == TARGET_CLUSTER_REF
@@ -60,6 +69,10 @@ def test_a_placed_pool_may_change_otherwise(pools: kube.Pools) -> None:
     assert pools.patch({"nodeSelector": {"more": "labels"}}).accepted()["metadata"]["generation"] == 2
 
 
+@schema(
+    "spec.libvirt",
+    "(has(self.cpuMode) && self.cpuMode == 'custom') == (has(self.cpuModels) && size(self.cpuModels) > 0)",
+)
 @pytest.mark.parametrize(
     "libvirt",
     [
@@ -95,6 +108,7 @@ def test_an_update_to_custom_needs_cpu_models(pools: kube.Pools) -> None:
     assert pools.patch({"libvirt": {"cpuMode": "custom"}}).refusals() == CPU_MODELS
 
 
+@schema("spec.image", "has(self.tag) != has(self.digest)")
 @pytest.mark.parametrize(
     "naming", [{}, {"tag": "2026.1", "digest": DIGEST}], ids=["neither-tag-nor-digest", "tag-and-digest"]
 )
@@ -108,6 +122,7 @@ def test_an_image_with_one_of_tag_and_digest_is_kept(pools: kube.Pools, naming: 
     assert pools.create_with(image=image).accepted()["spec"]["image"] == image
 
 
+@schema("spec.hostTraits[]", "self.mode == 'Replace' || (has(self.traits) && size(self.traits) > 0)")
 @pytest.mark.parametrize(
     "entry",
     [{}, {"traits": []}, {"mode": "Append"}, {"mode": "Append", "traits": []}],
@@ -132,6 +147,7 @@ def test_replacing_traits_and_appending_some_are_kept(pools: kube.Pools, entry: 
     assert pools.create_with(hostTraits=[entry]).accepted()["spec"]["hostTraits"] == [entry]
 
 
+@schema("spec.verticalAutoscaling.{field}", "self.all(key, key in ['cpu', 'memory'])")
 @pytest.mark.parametrize("field", ["minAllowed", "maxAllowed"])
 def test_the_autoscaler_may_only_bound_cpu_and_memory(pools: kube.Pools, field: str) -> None:
     reply = pools.create_with(verticalAutoscaling={"updateMode": "Initial", field: {"cpu": "1", "storage": "1Gi"}})

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from unit.explorer import invariants, reports
 
 Rule = Callable[..., Any]
 #: The module and the name of a rule, what stands in its place and is given it first, and the invariant that must fail.
@@ -19,8 +21,12 @@ def each(rows: Sequence[Broken]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("broken", rows, ids=[replacement.__name__ for _, _, replacement, _ in rows])
 
 
-def put(monkeypatch: pytest.MonkeyPatch, broken: Broken) -> str:
-    """Break the rule for this test; returns the invariant that must fail."""
+@contextlib.contextmanager
+def caught(broken: Broken, record_property: reports.Record) -> Iterator[None]:
+    """Break the rule for the explorer that runs inside, which has to say that the invariant fails; reports it."""
     module, name, replacement, invariant = broken
-    monkeypatch.setattr(module, name, functools.partial(replacement, getattr(module, name)))
-    return invariant
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(module, name, functools.partial(replacement, getattr(module, name)))
+        with pytest.raises(invariants.BrokenError, match=invariant) as said:
+            yield
+    reports.caught(record_property, replacement.__name__, str(said.value))

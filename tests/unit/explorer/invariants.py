@@ -55,8 +55,10 @@ def require(holds: bool, invariant: str) -> None:  # noqa: FBT001
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Report:
-    """What an exploration visited, and under which bound."""
+    """What an exploration visited: which world, what may happen around it, and under which bound."""
 
+    world: str
+    surroundings: str
     states: int
     transitions: int
     invariants: int
@@ -64,6 +66,6 @@ class Report:
 
     def __str__(self) -> str:
         return (
-            f"{self.states} states, {self.transitions} transitions, {self.invariants} invariants hold; "
-            f"bound: {self.bound}"
+            f"{self.world}, {self.surroundings}: {self.states} states, {self.transitions} transitions, "
+            f"{self.invariants} invariants hold; bound: {self.bound}"
         )

@@ -96,8 +96,14 @@ def explore() -> invariants.Report:
             if after not in seen:
                 seen.add(after)
                 queue.append(after)
-    count = len(invariants.INVARIANTS)
-    return invariants.Report(states=len(seen), transitions=transitions, invariants=count, bound="none")
+    return invariants.Report(
+        world="1 pool, any nodes",
+        surroundings="any pools, labels, services, servers and pods",
+        states=len(seen),
+        transitions=transitions,
+        invariants=len(invariants.INVARIANTS),
+        bound="none",
+    )
 
 
 if __name__ == "__main__":

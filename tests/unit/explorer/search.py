@@ -19,6 +19,8 @@ Steps = Callable[[World], Iterable[World]]
 def explore(
     starts: Mapping[World, int],
     *,
+    name: str,
+    surroundings: str,
     free: Iterable[Steps[World]],
     outside: Steps[World],
     events: int,
@@ -28,7 +30,7 @@ def explore(
     """Visit every state that takes at most ``events`` steps from ``outside`` to reach; those of ``free`` cost nothing.
 
     ``starts`` says what each beginning has cost already, and ``rest`` raises unless a world comes to rest, see
-    :func:`come_to_rest`. Raises BrokenError.
+    :func:`come_to_rest`. ``name`` and ``surroundings`` are for the report. Raises BrokenError.
     """
     sources = [*((0, steps) for steps in free), (1, outside)]
     seen = dict(starts)
@@ -48,8 +50,19 @@ def explore(
                     # Free steps first: what they reach is reached at the lowest cost.
                     queue.append(following) if cost else queue.appendleft(following)
         rest(world, rests)
-    bound = f"{events} events from outside"
-    return Report(states=len(seen), transitions=transitions, invariants=invariants, bound=bound)
+    return Report(
+        world=name,
+        surroundings=surroundings,
+        states=len(seen),
+        transitions=transitions,
+        invariants=invariants,
+        bound=f"{counted(events, 'event')} from outside",
+    )
+
+
+def counted(count: int, thing: str) -> str:
+    """A number of things: ``1 node``, ``2 nodes``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def come_to_rest(

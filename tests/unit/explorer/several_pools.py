@@ -127,6 +127,8 @@ def explore(*, pools: int, nodes: int, events: int) -> invariants.Report:
     worlds.forget()
     return search.explore(
         dict(starts(pools, nodes)),
+        name=f"{search.counted(pools, 'pool')}, {search.counted(nodes, 'node')}",
+        surroundings="labels, services, servers and pools change",
         free=(passes, controllers),
         outside=outside,
         events=events,

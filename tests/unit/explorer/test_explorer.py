@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -16,24 +16,13 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
     vocabulary,
     workload,
 )
-from unit.explorer import breaking, invariants, ledgers, one_pool, several_pools
+from unit.explorer import breaking, ledgers, one_pool, reports, several_pools
 from unit.explorer.breaking import Rule
 
 
-@pytest.fixture
-def printed(capsys: pytest.CaptureFixture[str]) -> Callable[[str, object], None]:
-    """Prints a line past pytest's capture."""
-
-    def tell(about: str, what: object) -> None:
-        with capsys.disabled():
-            print(f"\nexplored {about}: {what}")
-
-    return tell
-
-
-def test_invariants_hold_for_a_pool_in_any_surroundings(printed: Callable[[str, object], None]) -> None:
+def test_invariants_hold_for_a_pool_in_any_surroundings(record_property: reports.Record) -> None:
     report = one_pool.explore()
-    printed("a pool among any others, over any number of nodes", report)
+    reports.explored(record_property, report)
     assert report.states > 250
 
 
@@ -41,10 +30,10 @@ def test_invariants_hold_for_a_pool_in_any_surroundings(printed: Callable[[str, 
     ("pools", "nodes", "events", "at_least"), [(2, 1, 3, 1_500), (2, 2, 3, 4_000), (3, 2, 2, 2_000)]
 )
 def test_invariants_hold_and_pools_come_to_rest_in_every_order_of_some_events(
-    printed: Callable[[str, object], None], pools: int, nodes: int, events: int, at_least: int
+    record_property: reports.Record, pools: int, nodes: int, events: int, at_least: int
 ) -> None:
     report = several_pools.explore(pools=pools, nodes=nodes, events=events)
-    printed(f"{pools} pools over {nodes} nodes", report)
+    reports.explored(record_property, report)
     assert report.states > at_least
 
 
@@ -328,14 +317,14 @@ RESTLESS: list[breaking.Broken] = [
 
 
 @breaking.each(BROKEN)
-def test_broken_rule_is_caught(monkeypatch: pytest.MonkeyPatch, broken: breaking.Broken) -> None:
-    with pytest.raises(invariants.BrokenError, match=breaking.put(monkeypatch, broken)):
+def test_broken_rule_is_caught(record_property: reports.Record, broken: breaking.Broken) -> None:
+    with breaking.caught(broken, record_property):
         one_pool.explore()
 
 
 @breaking.each(RESTLESS)
 def test_rule_that_never_ends_or_ends_elsewhere_is_caught(
-    monkeypatch: pytest.MonkeyPatch, broken: breaking.Broken
+    record_property: reports.Record, broken: breaking.Broken
 ) -> None:
-    with pytest.raises(invariants.BrokenError, match=breaking.put(monkeypatch, broken)):
+    with breaking.caught(broken, record_property):
         several_pools.explore(pools=2, nodes=1, events=3)

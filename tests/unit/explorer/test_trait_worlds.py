@@ -5,18 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import status, traits
-from unit.explorer import breaking, invariants, trait_worlds
+from unit.explorer import breaking, reports, trait_worlds
 from unit.explorer.breaking import Rule
 
 
-def test_invariants_hold_and_lists_come_to_rest_in_every_order_of_events(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_invariants_hold_and_lists_come_to_rest_in_every_order_of_events(record_property: reports.Record) -> None:
     report = trait_worlds.explore(events=1)
-    with capsys.disabled():
-        print(f"\nexplored one trait of two pools: {report}")
+    reports.explored(record_property, report)
     assert report.states > 800
 
 
@@ -79,6 +75,6 @@ BROKEN: list[breaking.Broken] = [
 
 
 @breaking.each(BROKEN)
-def test_broken_rule_is_caught(monkeypatch: pytest.MonkeyPatch, broken: breaking.Broken) -> None:
-    with pytest.raises(invariants.BrokenError, match=breaking.put(monkeypatch, broken)):
+def test_broken_rule_is_caught(record_property: reports.Record, broken: breaking.Broken) -> None:
+    with breaking.caught(broken, record_property):
         trait_worlds.explore(events=1)

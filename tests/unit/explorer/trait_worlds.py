@@ -264,6 +264,8 @@ def explore(*, events: int) -> invariants.Report:
     """Visit every state that takes at most ``events`` events from outside to reach. Raises BrokenError."""
     return search.explore(
         dict.fromkeys(starts(), 0),
+        name="2 pools, 1 trait",
+        surroundings="specs, nodes and Hypervisors change",
         free=(passes, controllers),
         outside=outside,
         events=events,

@@ -306,6 +306,34 @@ def test_condition_of_a_step_that_did_not_run_keeps_what_it_said() -> None:
     assert after["Ready"]["status"] == "False"
 
 
+def later(*reasons: tuple[str, str]) -> dict[str, objects.Data]:
+    """The conditions of a settled pool after a pass by tags at a later generation, which ran these steps alone."""
+    ran = [conditions.outcome(step, reason, "") for step, reason in reasons]
+    return {item["type"]: item for item in conditions.merge(SETTLED, ran, generation=3, now=NOW)}
+
+
+def test_ready_has_seen_no_more_of_the_spec_than_the_oldest_step_it_rests_on() -> None:
+    after = later(*(one for one in GOOD.items() if one[0] != "TraitsReady"))
+    assert (after["ServicesReady"]["observedGeneration"], after["TraitsReady"]["observedGeneration"]) == (3, 2)
+    assert (after["Ready"]["status"], after["Ready"]["observedGeneration"]) == ("True", 2)
+    assert after["Ready"]["lastTransitionTime"] == EARLIER
+
+
+def test_ready_has_seen_the_spec_once_every_step_has() -> None:
+    assert later(*GOOD.items())["Ready"]["observedGeneration"] == 3
+
+
+def test_not_ready_is_said_of_the_spec_as_it_is() -> None:
+    after = later(("DaemonSetReady", "DaemonSetProgressing"))
+    assert (after["Ready"]["status"], after["Ready"]["observedGeneration"]) == ("False", 3)
+
+
+def test_step_that_says_of_no_spec_what_it_says_makes_no_ready_of_the_present_one() -> None:
+    old = [{key: value for key, value in item.items() if key != "observedGeneration"} for item in SETTLED]
+    ready = conditions.merge(old, outcomes()[:1], generation=3, now=NOW)[-1]
+    assert (ready["type"], ready["status"], ready["observedGeneration"]) == ("Ready", "True", 0)
+
+
 def test_order_is_that_of_first_insertion() -> None:
     first = conditions.merge([], outcomes()[:2], generation=1, now=EARLIER)
     after = conditions.merge(first, list(reversed(outcomes())), generation=1, now=NOW)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import drift
 
 DEFINITION: dict[str, Any] = {
@@ -35,6 +36,24 @@ def test_value_changed_by_somebody_else_is_drift() -> None:
     live = live_object()
     live["spec"]["limits"]["memory"] = "1Gi"
     assert not drift.is_applied(live, drift.stamped(DEFINITION))
+
+
+@pytest.mark.parametrize("empty", ["", [], {}], ids=["text", "list", "map"])
+def test_what_is_empty_is_the_same_as_what_is_absent(empty: Any) -> None:
+    definition = drift.stamped({"metadata": {}, "spec": {"tolerations": [{"key": empty, "operator": "Exists"}]}})
+    assert drift.is_applied({**definition, "spec": {"tolerations": [{"operator": "Exists"}]}}, definition)
+
+
+@pytest.mark.parametrize(("empty", "full"), [("", "a"), ([], ["a"]), ({}, ["a"]), ("", ["a"])])
+def test_what_somebody_else_put_where_nothing_was_to_be_is_drift(empty: Any, full: Any) -> None:
+    definition = drift.stamped({"metadata": {}, "spec": {"field": empty}})
+    assert not drift.is_applied({**definition, "spec": {"field": full}}, definition)
+
+
+@pytest.mark.parametrize("value", [0, False])
+def test_zero_and_false_are_not_the_same_as_what_is_absent(value: Any) -> None:
+    definition = drift.stamped({"metadata": {}, "spec": {"tolerationSeconds": value}})
+    assert not drift.is_applied({**definition, "spec": {}}, definition)
 
 
 def test_list_item_added_by_somebody_else_is_drift() -> None:

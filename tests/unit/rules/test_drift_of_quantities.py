@@ -30,6 +30,13 @@ def is_applied(live: Any, wanted: Any, *, block: str = "limits") -> bool:
         (2, "2"),
         ("2000m", "2"),
         ("100n", "0.1u"),
+        # A pod keeps whole thousandths, of memory too: what is finer is rounded up.
+        ("100n", "1m"),
+        ("1u", "1m"),
+        ("1.0001", "1001m"),
+        ("1500m", "1500m"),
+        ("1500500u", "1501m"),
+        ("0.5e-3", "1m"),
         ("no quantity", "no quantity"),
     ],
 )
@@ -43,6 +50,10 @@ def test_same_amount_is_the_same(wanted: Any, live: Any, block: str) -> None:
     [
         ("1Gi", "1G"),
         ("0.5", "501m"),
+        ("100n", "2m"),
+        ("0", "1m"),
+        ("1500m", "2"),
+        ("1500m", "1501m"),
         ("0", "1"),
         ("1", "1m"),
         ("1M", "1m"),

@@ -27,6 +27,17 @@ def test_ready_pool_has_no_shortfall() -> None:
     assert report.shortfall(ready_pool(objects.entry("Active"))) == []
 
 
+def test_ready_pool_whose_spec_changed_since_a_step_ran_falls_short_of_it() -> None:
+    pool = ready_pool(objects.entry("Active"))
+    pool["metadata"]["generation"] = 3
+    for row in pool["status"]["conditions"]:
+        row["observedGeneration"] = 2 if row["type"] in ("VPAReady", "TraitsReady", "Ready") else 3
+    assert report.shortfall(pool) == ["no pass since the spec changed got as far as VPAReady, TraitsReady"]
+    for row in pool["status"]["conditions"]:
+        row["observedGeneration"] = 3
+    assert report.shortfall(pool) == []
+
+
 def test_drain_is_no_shortfall_of_a_pool_that_stays() -> None:
     assert report.shortfall(ready_pool(objects.entry("Draining", instances=2))) == []
 

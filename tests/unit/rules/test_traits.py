@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.c5c3.nova.plugins.filter import pool as filters
+from ansible_collections.c5c3.nova.plugins.module_utils import packing
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import traits, vocabulary
 from unit.rules import objects
 
@@ -34,7 +36,8 @@ def active(name: str = "node-1", **fields: Any) -> dict[str, Any]:
 
 
 def judged(pool: dict[str, Any], hypervisors: dict[str, Any], **given: Any) -> tuple[str, str, str]:
-    ledger = given.pop("ledger", [active(name) for name in hypervisors])
+    nodes = (*hypervisors, *given.get("annotated", ()), *given.get("missing", ()))
+    ledger = given.pop("ledger", [active(name) for name in nodes])
     defaults: dict[str, Any] = {"annotated": [], "missing": [], "created": []}
     condition = traits.judge(pool, ledger, hypervisors, **{**defaults, **given})["condition"]
     return condition["status"], condition["reason"], condition["message"]
@@ -93,6 +96,16 @@ def test_node_to_be_cleared_is_managed() -> None:
 
 def test_pool_without_traits_has_nothing_to_do() -> None:
     assert not traits.concerns(objects.novacompute(), [active()])
+
+
+def test_entry_that_gives_its_node_nothing_is_nothing_to_do_by_itself() -> None:
+    pool = objects.novacompute(hostTraits=[host("node-1", mode="Replace")])
+    assert not traits.concerns(pool, [active()])
+    assert judged(pool, {}, ledger=[active()], annotated=["node-1"])[1] == "NoTraitsDeclared"
+
+
+def test_traits_of_a_node_that_leaves_are_not_desired() -> None:
+    assert not traits.concerns(objects.novacompute(traits=[A]), [objects.entry(vocabulary.DRAINING)])
 
 
 @pytest.mark.parametrize(
@@ -163,6 +176,38 @@ def test_node_records_the_list_that_is_to_be_replaced_until_it_is() -> None:
 
 def test_node_whose_hypervisor_was_not_read_keeps_its_record() -> None:
     assert traits.next_ledger(objects.novacompute(), [active(traits=[A])], {}) == [active(traits=[A])]
+
+
+UNDECLARED = objects.novacompute()
+
+
+def test_node_that_has_no_hypervisor_loses_its_record_once_it_desires_nothing() -> None:
+    assert traits.next_ledger(UNDECLARED, [active(traits=[A])], {}, ["node-1"]) == [active()]
+
+
+def test_node_that_has_no_hypervisor_keeps_its_record_while_it_desires_a_trait() -> None:
+    ledger = [active(traits=[A])]
+    assert traits.next_ledger(objects.novacompute(traits=[B]), ledger, {}, ["node-1"]) == ledger
+
+
+def test_only_the_node_that_has_no_hypervisor_loses_its_record() -> None:
+    ledger = [active(traits=[A]), active("node-2", traits=[A]), objects.entry("Draining", "node-3", traits=[A])]
+    assert traits.next_ledger(UNDECLARED, ledger, {}, ["node-2"]) == [ledger[0], active("node-2"), ledger[2]]
+
+
+def test_annotated_node_is_not_asked_for_and_so_not_known_to_have_no_hypervisor() -> None:
+    ledger = [active(name, traits=[A]) for name in ("read", "annotated", "gone")]
+    ledger += [active("unmanaged"), objects.entry("Draining", "leaving", traits=[A])]
+    assert traits.without_hypervisor(UNDECLARED, ledger, {"read": state()}, ["annotated"]) == ["gone"]
+
+
+@pytest.mark.parametrize("given", [str, list], ids=["packed", "plain"])
+def test_ledger_of_the_playbook_clears_what_is_known_to_be_gone_alone(given: type) -> None:
+    ledger = [active(name, traits=[A]) for name in ("annotated", "gone")]
+    handed, read = (packing.pack(ledger), "{}") if given is str else (ledger, {})
+    after = packing.unpack(filters.traits_ledger(UNDECLARED, handed, read, ["annotated"]))
+    assert after == [ledger[0], active("gone")]
+    assert packing.unpack(filters.traits_ledger(UNDECLARED, handed, read)) == ledger
 
 
 def test_node_in_termination_records_the_list_that_stays_on_it() -> None:
@@ -269,6 +314,23 @@ def test_node_without_a_hypervisor_is_named() -> None:
     status, reason, message = judged(objects.novacompute(traits=[A]), {}, missing=["node-3"])
     assert (status, reason) == ("False", "NodesWithoutHypervisor")
     assert message.endswith("node-3")
+
+
+def test_node_that_desires_nothing_needs_no_hypervisor() -> None:
+    pool = objects.novacompute(traits=[A], hostTraits=[host("node-2", mode="Replace")])
+    given = {"ledger": [active(), active("node-2", traits=[B])], "missing": ["node-2"]}
+    assert judged(pool, {"node-1": state(A)}, **given)[:2] == ("True", "TraitsApplied")
+
+
+def test_last_record_of_a_node_without_a_hypervisor_leaves_nothing_declared() -> None:
+    assert judged(UNDECLARED, {}, ledger=[active()], missing=["node-1"])[1] == "NoTraitsDeclared"
+
+
+def test_cluster_without_the_kind_is_named_while_a_node_desires_a_trait() -> None:
+    pool = objects.novacompute(traits=[A])
+    assert judged(pool, {}, ledger=[active()], served=False)[:2] == ("False", "HypervisorOperatorNotInstalled")
+    assert judged(UNDECLARED, {}, ledger=[active()], served=False)[1] == "NoTraitsDeclared"
+    assert judged(UNDECLARED, {}, ledger=[active()], served=False, created=[A])[1] == "TraitsApplied"
 
 
 def test_switched_off_lifecycle_is_named_only_while_the_list_is_not_applied() -> None:

@@ -1,5 +1,6 @@
 # Copyright: the nova-compute-operator contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Does what no module should, in whatever process it runs in, and tells about that process."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # Copyright: the nova-compute-operator contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs a module of this collection in the process that runs the task.
 
 Every module of the collection is routed here (`meta/runtime.yml`). An ordinary module is a Python program of its own,

@@ -60,11 +60,19 @@ deletions:
   description: Node to what became of its service (deleted, gone or refused).
   returned: success
   type: dict
+  sample: {compute-1: deleted}
 errors:
-  description: The calls that failed (node, system, call, status, detail).
+  description: The calls that failed (node, system, kind, call, status, detail).
   returned: success
   type: list
   elements: dict
+  sample:
+    - node: compute-2
+      system: nova
+      kind: null
+      call: DELETE /v2.1/os-services/9b2c6d1e-4f0a-4c57-8e3d-1a7f5b60c2d4
+      status: 503
+      detail: Service Unavailable
 """
 
 from typing import Any, Final

@@ -40,14 +40,24 @@ EXAMPLES = r"""
 
 RETURN = r"""
 services:
-  description: The services given, with what the disables changed.
+  description: The services given, with what the disables changed, as JSON text.
   returned: success
-  type: dict
+  type: str
+  sample: >-
+    {"compute-1":{"host":"compute-1","id":"9b2c6d1e-4f0a-4c57-8e3d-1a7f5b60c2d4","status":"disabled","state":"up",
+    "zone":"az1","disabled_reason":"c5c3.io: leaving NovaCompute openstack/pool-a"}}
 errors:
-  description: The calls that failed (node, system, call, status, detail).
+  description: The calls that failed (node, system, kind, call, status, detail).
   returned: success
   type: list
   elements: dict
+  sample:
+    - node: compute-2
+      system: nova
+      kind: null
+      call: PUT /v2.1/os-services/9b2c6d1e-4f0a-4c57-8e3d-1a7f5b60c2d4
+      status: 503
+      detail: Service Unavailable
 """
 
 from typing import Any, Final

@@ -33,9 +33,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 services:
-  description: Host to its service (host, id, status, state, disabled_reason).
+  description: Host to its service (host, id, status, state, disabled_reason), as JSON text.
   returned: success
-  type: dict
+  type: str
+  sample: >-
+    {"compute-1":{"host":"compute-1","id":"9b2c6d1e-4f0a-4c57-8e3d-1a7f5b60c2d4","status":"enabled","state":"up",
+    "zone":"az1","disabled_reason":null}}
 """
 
 from typing import Any, Final

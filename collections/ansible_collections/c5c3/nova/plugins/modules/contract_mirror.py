@@ -41,6 +41,7 @@ deleted:
   returned: success
   type: list
   elements: str
+  sample: [controlplane-nova-compute-config]
 """
 
 from typing import Any, Final

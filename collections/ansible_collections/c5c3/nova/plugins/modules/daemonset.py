@@ -43,14 +43,24 @@ fields:
   description: The fields of the pool's status that mirror the DaemonSet.
   returned: success
   type: dict
+  sample: {desiredNumberScheduled: 2, numberReady: 2, installedImage: "ghcr.io/c5c3/nova-compute:2026.1"}
 observed:
   description: Whether the DaemonSet controller has seen the current template and affinity, or the DaemonSet is gone.
   returned: success
   type: bool
+  sample: true
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
   type: dict
+  sample:
+    condition:
+      type: DaemonSetReady
+      status: "True"
+      reason: DaemonSetReady
+      message: 2 of 2 nodes run a ready pod
+    goes_on: true
+    look: null
 """
 
 from typing import Any, Final

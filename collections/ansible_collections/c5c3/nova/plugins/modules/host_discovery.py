@@ -48,11 +48,18 @@ state:
   description: How the Job stands, in words for a condition's message.
   returned: success
   type: str
+  sample: host discovery Job controlplane-nova-host-discovery is running
 errors:
   description: The calls that failed (system, kind, call, status, detail).
   returned: success
   type: list
   elements: dict
+  sample:
+    - system: kubernetes
+      kind: Job
+      call: POST /apis/batch/v1/namespaces/openstack/jobs
+      status: 403
+      detail: 'jobs.batch is forbidden'
 """
 
 import datetime as dt

@@ -38,16 +38,24 @@ mapped:
   returned: success
   type: list
   elements: str
+  sample: [compute-1]
 unmapped:
   description: Those that it has not. Empty when the list could not be read.
   returned: success
   type: list
   elements: str
+  sample: [compute-2]
 errors:
-  description: The calls that failed (system, call, status, detail).
+  description: The calls that failed (system, kind, call, status, detail).
   returned: success
   type: list
   elements: dict
+  sample:
+    - system: nova
+      kind: null
+      call: GET /v2.1/os-hypervisors/detail
+      status: 503
+      detail: Service Unavailable
 """
 
 from typing import Any, Final

@@ -37,15 +37,20 @@ served:
   description: Whether the cluster serves the kind.
   returned: success
   type: bool
+  sample: true
 hypervisors:
-  description: Node to its Hypervisor (custom_traits, lifecycle_enabled, maintenance, reported, failure).
+  description: Node to its Hypervisor (custom_traits, lifecycle_enabled, maintenance, reported, failure), as JSON text.
   returned: success
-  type: dict
+  type: str
+  sample: >-
+    {"compute-1":{"custom_traits":["CUSTOM_PAGES"],"lifecycle_enabled":true,
+    "maintenance":"","reported":["CUSTOM_PAGES"],"failure":null}}
 missing:
   description: The nodes that have none.
   returned: success
   type: list
   elements: str
+  sample: [compute-2]
 """
 
 from typing import Any, Final

@@ -38,6 +38,13 @@ errors:
   returned: success
   type: list
   elements: dict
+  sample:
+    - node: compute-1
+      system: kubernetes
+      kind: Hypervisor
+      call: PATCH /apis/kvm.cloud.sap/v1/hypervisors/compute-1
+      status: 403
+      detail: 'hypervisors.kvm.cloud.sap "compute-1" is forbidden'
 """
 
 from typing import Any, Final

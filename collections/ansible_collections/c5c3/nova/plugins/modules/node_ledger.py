@@ -30,33 +30,48 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ledger:
-  description: The entries of C(status.nodes) as they shall be.
+  description: The entries of C(status.nodes) as they shall be, as JSON text.
   returned: success
-  type: list
-  elements: dict
+  type: str
+  sample: >-
+    [{"name":"compute-1","phase":"Active","zone":"az1","serviceID":"9b2c6d1e-4f0a-4c57-8e3d-1a7f5b60c2d4",
+    "serviceStatus":"enabled","serviceState":"up"}]
 moved:
   description: Whether the ledger differs from the one in the status of the pool.
   returned: success
   type: bool
+  sample: false
 handed_over:
   description: The nodes being released to another pool; their compute services live on.
   returned: success
   type: list
   elements: str
+  sample: [compute-2]
 annotated:
   description: The nodes whose annotation overrides the custom traits of their Hypervisor.
   returned: success
   type: list
   elements: str
+  sample: [compute-3]
 siblings:
-  description: The other pools of the same Nova, on whatever cluster.
+  description: The other pools of the same Nova, on whatever cluster, as JSON text.
   returned: success
-  type: list
-  elements: dict
+  type: str
+  sample: >-
+    [{"metadata":{"name":"pool-b","namespace":"openstack"},"spec":{"novaRef":{"name":"controlplane-nova"}},
+    "status":{"nodes":[]}}]
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
   type: dict
+  sample:
+    condition:
+      type: NodesReady
+      status: "True"
+      reason: NodesResolved
+      message: "1 nodes selected, 0 leaving"
+    goes_on: true
+    look: null
 """
 
 from collections.abc import Mapping

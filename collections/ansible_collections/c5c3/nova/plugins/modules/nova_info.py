@@ -47,41 +47,66 @@ nova:
   returned: success
   type: dict
   contains:
-    name: {description: Its name., type: str}
-    namespace: {description: Its namespace., type: str}
-    uid: {description: Its uid., type: str}
-    keystone_endpoint: {description: "Keystone's address, ending in /v3.", type: str}
-    region: {description: "The region of its catalog rows, or empty.", type: str}
-    compute_endpoint: {description: "The Nova API's address, ending in /v2.1.", type: str}
-    placement_override: {description: "Placement's address when the Nova names one.", type: str}
-    username: {description: The service user., type: str}
-    project_name: {description: The project of the token., type: str}
-    user_domain_name: {description: The domain of the user., type: str}
-    project_domain_name: {description: The domain of the project., type: str}
-    secret: {description: Name and key of the Secret with the password., type: dict}
-    installed_release: {description: "The release that is installed, for example 2026.1.", type: str}
-    contract_secret: {description: The name of the compute contract Secret., type: str}
-    target: {description: "Where it lives, as I(target) is where the pool's children go.", type: dict}
+    name: {description: Its name., type: str, sample: controlplane-nova}
+    namespace: {description: Its namespace., type: str, sample: openstack}
+    uid: {description: Its uid., type: str, sample: 5d0d7c1a-22f4-4f0e-9b55-7c6a8f3f0e19}
+    keystone_endpoint:
+      description: "Keystone's address, ending in /v3."
+      type: str
+      sample: "http://keystone.openstack.svc.cluster.local:5000/v3"
+    region: {description: "The region of its catalog rows, or empty.", type: str, sample: RegionOne}
+    compute_endpoint:
+      description: "The Nova API's address, ending in /v2.1."
+      type: str
+      sample: "http://controlplane-nova.openstack.svc.cluster.local:8774/v2.1"
+    placement_override: {description: "Placement's address when the Nova names one.", type: str, sample: ""}
+    username: {description: The service user., type: str, sample: nova}
+    project_name: {description: The project of the token., type: str, sample: service}
+    user_domain_name: {description: The domain of the user., type: str, sample: Default}
+    project_domain_name: {description: The domain of the project., type: str, sample: Default}
+    secret:
+      description: Name and key of the Secret with the password.
+      type: dict
+      sample: {name: controlplane-nova-service-user, key: password}
+    installed_release: {description: "The release that is installed, for example 2026.1.", type: str, sample: "2026.1"}
+    contract_secret:
+      description: The name of the compute contract Secret.
+      type: str
+      sample: controlplane-nova-compute-config
+    target:
+      description: "Where it lives, as I(target) is where the pool's children go."
+      type: dict
+      sample: {cluster: "", registered_in: c5c3-clusters, namespace: openstack}
 target:
   description: Where the children of the pool go, for every module that has to do with them.
   returned: success
   type: dict
   contains:
-    cluster: {description: "The target cluster, empty for the cluster of the pool itself.", type: str}
-    registered_in: {description: The namespace of the Secret that registers it., type: str}
-    namespace: {description: The namespace of the children., type: str}
+    cluster: {description: "The target cluster, empty for the cluster of the pool itself.", type: str, sample: edge}
+    registered_in: {description: The namespace of the Secret that registers it., type: str, sample: c5c3-clusters}
+    namespace: {description: The namespace of the children., type: str, sample: openstack}
 reached:
   description: Whether the cluster of the pool's children answered.
   returned: success
   type: bool
+  sample: true
 abandoned:
   description: Whether the children of a pool that is being deleted are given up, because their cluster stayed away.
   returned: success
   type: bool
+  sample: false
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
   type: dict
+  sample:
+    condition:
+      type: NovaReady
+      status: "True"
+      reason: NovaResolved
+      message: Nova controlplane-nova has installed release 2026.1
+    goes_on: true
+    look: null
 """
 
 from typing import Any, Final

@@ -31,9 +31,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 pool:
-  description: The NovaCompute object as it is now.
+  description: The NovaCompute object as it is now, as JSON text.
   returned: success
-  type: dict
+  type: str
+  sample: >-
+    {"apiVersion":"nova.openstack.c5c3.io/v1alpha1","kind":"NovaCompute",
+    "metadata":{"name":"pool-a","namespace":"openstack"},
+    "spec":{"novaRef":{"name":"controlplane-nova"},"nodeSelector":{"openstack.c5c3.io/nova-compute-pool":"a"}},
+    "status":{"nodes":[{"name":"compute-1","phase":"Active","zone":"az1"}]}}
 events:
   description: The events about the pool, the oldest first.
   returned: success
@@ -43,7 +48,10 @@ events:
     at: {description: When it was last seen (RFC 3339)., type: str, sample: "2026-11-29T19:00:00Z"}
     type: {description: Normal or Warning., type: str, sample: Normal}
     reason: {description: The reason., type: str, sample: ComputeServiceDisabled}
-    message: {description: What happened., type: str}
+    message:
+      description: What happened.
+      type: str
+      sample: "Disabled the compute service of compute-1: c5c3.io: leaving NovaCompute openstack/pool-a"
     count: {description: How often., type: int, sample: 1}
 shortfall:
   description: What keeps the pool from being as it should be, in sentences. Empty for a pool that is ready.

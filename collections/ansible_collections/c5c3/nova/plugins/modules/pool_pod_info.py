@@ -42,6 +42,7 @@ pods:
   description: Node to the name of the pod there.
   returned: success
   type: dict
+  sample: {compute-1: pool-a-nova-compute-x7k2p}
 """
 
 from typing import Any, Final

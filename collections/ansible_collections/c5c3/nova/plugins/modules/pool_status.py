@@ -49,13 +49,19 @@ EXAMPLES = r"""
 
 RETURN = r"""
 pool:
-  description: The NovaCompute object as it is now, to be given to the next write.
+  description: The NovaCompute object as it is now, to be given to the next write, as JSON text.
   returned: success
-  type: dict
+  type: str
+  sample: >-
+    {"apiVersion":"nova.openstack.c5c3.io/v1alpha1","kind":"NovaCompute",
+    "metadata":{"name":"pool-a","namespace":"openstack"},
+    "spec":{"novaRef":{"name":"controlplane-nova"},"nodeSelector":{"openstack.c5c3.io/nova-compute-pool":"a"}},
+    "status":{"nodes":[{"name":"compute-1","phase":"Active","zone":"az1"}]}}
 superseded:
   description: Whether somebody else wrote the pool, or it is gone, so that this pass ends here.
   returned: success
   type: bool
+  sample: false
 """
 
 from typing import Any, Final

@@ -41,6 +41,7 @@ deleted:
   returned: success
   type: list
   elements: str
+  sample: [DaemonSet pool-a-nova-compute, ConfigMap pool-a-config-5c1f09ab]
 """
 
 from typing import Any, Final

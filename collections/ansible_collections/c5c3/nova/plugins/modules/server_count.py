@@ -38,11 +38,19 @@ counts:
   description: Host to the number of its servers.
   returned: success
   type: dict
+  sample: {compute-1: 1}
 errors:
-  description: The calls that failed (node, system, call, status, detail).
+  description: The calls that failed (node, system, kind, call, status, detail).
   returned: success
   type: list
   elements: dict
+  sample:
+    - node: compute-2
+      system: nova
+      kind: null
+      call: GET /v2.1/servers
+      status: 503
+      detail: Service Unavailable
 """
 
 from typing import Any, Final

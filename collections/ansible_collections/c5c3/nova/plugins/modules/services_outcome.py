@@ -66,14 +66,24 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ledger:
-  description: The entries as they shall be.
+  description: The entries as they shall be, as JSON text.
   returned: success
-  type: list
-  elements: dict
+  type: str
+  sample: >-
+    [{"name":"compute-1","phase":"Draining","zone":"az1","serviceID":"9b2c6d1e-4f0a-4c57-8e3d-1a7f5b60c2d4",
+    "serviceStatus":"disabled","instances":1}]
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
   type: dict
+  sample:
+    condition:
+      type: ServicesReady
+      status: "True"
+      reason: Draining
+      message: "Leaving the pool: compute-1 (1 instance)"
+    goes_on: true
+    look: 30.0
 """
 
 from typing import Any, Final

@@ -26,10 +26,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 siblings:
-  description: The other pools of the same Nova, on whatever cluster.
+  description: The other pools of the same Nova, on whatever cluster, as JSON text.
   returned: success
-  type: list
-  elements: dict
+  type: str
+  sample: >-
+    [{"metadata":{"name":"pool-b","namespace":"openstack"},"spec":{"novaRef":{"name":"controlplane-nova"}},
+    "status":{"nodes":[]}}]
 """
 
 from typing import Any, Final

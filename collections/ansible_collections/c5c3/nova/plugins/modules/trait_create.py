@@ -43,11 +43,19 @@ created:
   returned: success
   type: list
   elements: str
+  sample: [CUSTOM_PAGES]
 errors:
-  description: The call that failed (trait, system, call, status, detail).
+  description: The call that failed (trait, system, kind, call, status, detail).
   returned: success
   type: list
   elements: dict
+  sample:
+    - trait: CUSTOM_PAGES
+      system: placement
+      kind: Trait
+      call: PUT /traits/CUSTOM_PAGES
+      status: 503
+      detail: Service Unavailable
 """
 
 from typing import Any, Final

@@ -36,6 +36,14 @@ outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success
   type: dict
+  sample:
+    condition:
+      type: VPAReady
+      status: "True"
+      reason: VPANotRequired
+      message: No workload opts in
+    goes_on: true
+    look: null
 """
 
 from typing import Any, Final

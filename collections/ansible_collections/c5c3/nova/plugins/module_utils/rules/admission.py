@@ -63,7 +63,7 @@ def needs_nova(operation: str, new: Pool, old: Pool | None) -> bool:
     if is_exempt(operation, new, old):
         return False
     extra = _extra_config(new)
-    return any(extra.values()) and (operation != UPDATE or old is None or extra != _extra_config(old))
+    return bool(extra) and (operation != UPDATE or old is None or extra != _extra_config(old))
 
 
 def nova_of(pool: Pool) -> tuple[str, str]:

@@ -10,15 +10,24 @@ from __future__ import annotations
 import configparser
 import dataclasses
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, ownership, violations, vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import (
+    conditions,
+    labels,
+    ownership,
+    violations,
+    vocabulary,
+    workload,
+)
 
 Options = dict[str, dict[str, str]]
 FILE: Final = "compute-pool.conf"
 EXTRA_CONFIG: Final = "spec.extraConfig"
 _MOST_OF_COMMENT: Final = 200
+_CONFIG: Final = "config"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,13 +159,17 @@ def options(spec: Mapping[str, Any]) -> Options:
     """
     merged = default_options(spec.get("libvirt") or {})
     for section, keys in (spec.get("extraConfig") or {}).items():
+        _refuse(unusable_section(section))
         for key, value in keys.items():
-            problem = unusable_section(section) or unusable_option(section, key, value)
-            if problem is not None:
-                raise ValueError(f"{violations.key(EXTRA_CONFIG, section, key)}: {problem.body}")
+            _refuse(unusable_option(section, key, value))
             if not _is_rejected(section, key):
                 merged.setdefault(section, {})[key] = value
     return {section: dict(sorted(merged[section].items(), key=_bytes)) for section in sorted(merged, key=_utf8)}
+
+
+def _refuse(problem: violations.Violation | None) -> None:
+    if problem is not None:
+        raise ValueError(str(problem))
 
 
 def _utf8(text: str) -> bytes:
@@ -177,8 +190,9 @@ def unusable_section(section: str) -> violations.Violation | None:
     field = violations.key(EXTRA_CONFIG, section)
     if not section:
         return violations.required(field, "the name of a section must not be empty")
-    if _has_line_end(section):
-        return violations.forbidden(field, _NO_LINE_END.format("section"))
+    control = _control_character("section", section)
+    if control:
+        return violations.forbidden(field, control)
     if set(section) & set("[]") or section != section.strip():
         return violations.invalid(field, section, "the section would not be read back as written")
     return None
@@ -190,18 +204,24 @@ def unusable_option(section: str, key: str, value: str) -> violations.Violation 
     if not key:
         return violations.required(field, "the name of an option must not be empty")
     for part, text in (("key", key), ("value", value)):
-        if _has_line_end(text):
-            return violations.forbidden(field, _NO_LINE_END.format(part))
+        control = _control_character(part, text)
+        if control:
+            return violations.forbidden(field, control)
     if set(key) & set("=:[") or key.startswith(("#", ";")) or key != key.strip():
         return violations.invalid(field, key, "the option would not be read back as written")
     return None
 
 
-_NO_LINE_END: Final = "extraConfig {} must not contain a newline or carriage return"
+# Unicode's category Cc.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def _has_line_end(text: str) -> bool:
-    return "\n" in text or "\r" in text
+def _control_character(part: str, text: str) -> str:
+    """What to say of a control character in a part of spec.extraConfig; empty when there is none ("Webhook rules")."""
+    if not _CONTROL.search(text):
+        return ""
+    others = "" if "\n" in text or "\r" in text else " or another control character"
+    return f"extraConfig {part} must not contain a newline or carriage return{others}"
 
 
 def rendered_size(spec: Mapping[str, Any]) -> int:
@@ -245,13 +265,20 @@ def content_hash(data: Mapping[str, str]) -> str:
 
 
 def config_map_base(pool: str) -> str:
-    """The name that every ConfigMap of a pool begins with, which is also the value of its label."""
-    return f"{pool}-config"
+    """The value of the label that a pool's ConfigMaps are listed by: how their names begin, if a label holds it."""
+    return labels.fitting(pool, _CONFIG)
+
+
+def config_map_labels(pool: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of every ConfigMap of a pool."""
+    name: str = pool["metadata"]["name"]
+    marks: dict[str, str] = ownership.of_pool(pool).marks()["labels"]
+    return {**workload.labels(name), vocabulary.CONFIG_BASE_LABEL: config_map_base(name), **marks}
 
 
 def config_map_name(pool: str, text: str) -> str:
     """The name of the ConfigMap that holds this text as compute-pool.conf."""
-    return f"{config_map_base(pool)}-{content_hash({FILE: text})}"
+    return f"{pool}-{_CONFIG}-{content_hash({FILE: text})}"
 
 
 def config_maps_to_prune(

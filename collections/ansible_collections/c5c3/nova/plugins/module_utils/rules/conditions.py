@@ -545,12 +545,15 @@ def merge(
     """The conditions after a pass: those of ``outcomes`` anew, the others as they were, and Ready from all of them.
 
     The order is that of first insertion, and lastTransitionTime moves only with the status, so that a pass that
-    found nothing new writes nothing. ``now`` is RFC 3339.
+    found nothing new writes nothing. A True Ready has seen no more of the spec than the oldest condition it rests on:
+    a pass may run but some of the steps. ``now`` is RFC 3339.
     """
-    known = {condition["type"]: condition for condition in old}
-    fresh = [dict(item["condition"]) for item in outcomes]
-    ready = _ready({**known, **{item["type"]: item for item in fresh}})
-    return put(old, [*fresh, ready], generation=generation, now=now)
+    merged = put(old, [item["condition"] for item in outcomes], generation=generation, now=now)
+    known = {condition["type"]: condition for condition in merged}
+    ready = _ready(known)
+    if ready["status"] == "True":
+        generation = min(known[step].get("observedGeneration", 0) for step in STEPS)
+    return put(merged, [ready], generation=generation, now=now)
 
 
 def put(

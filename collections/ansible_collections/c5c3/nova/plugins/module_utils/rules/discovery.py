@@ -9,14 +9,12 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import enum
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import labels, ownership, vocabulary
 
 _SUFFIX: Final = "discover-hosts"
-_NAME_LIMIT: Final = 63
 _CONTAINER: Final = "nova-api"
 _CONFIG_VOLUME: Final = "config"
 _COMMAND: Final = "nova-manage --config-dir /etc/nova/nova.conf.d cell_v2 discover_hosts --verbose"
@@ -49,13 +47,8 @@ class Step(enum.Enum):
 
 
 def job_name(nova: str) -> str:
-    """The Job's name; one that would be too long is cut and told apart by eight hex digits."""
-    name = f"{nova}-{_SUFFIX}"
-    if len(name) <= _NAME_LIMIT:
-        return name
-    digest = hashlib.sha256(nova.encode()).hexdigest()[:8]
-    cut = _NAME_LIMIT - len(_SUFFIX) - len(digest) - 2
-    return f"{nova[:cut].rstrip('-.')}-{digest}-{_SUFFIX}"
+    """The Job's name, which is also the value of a label of its pods."""
+    return labels.fitting(nova, _SUFFIX)
 
 
 def finished(job: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -120,7 +113,7 @@ def job(nova: Mapping[str, Any], deployment: Mapping[str, Any]) -> dict[str, Any
         raise ValueError(f"the Deployment of Nova {nova['name']} has no container {_CONTAINER}")
     marks = ownership.of_nova(nova).marks()
     mounted = {mount["name"] for mount in api.get("volumeMounts", [])}
-    labels = {
+    of_nova = {
         "app.kubernetes.io/name": "nova",
         "app.kubernetes.io/instance": nova["name"],
         "app.kubernetes.io/component": _SUFFIX,
@@ -147,7 +140,7 @@ def job(nova: Mapping[str, Any], deployment: Mapping[str, Any]) -> dict[str, Any
         "metadata": {
             "name": job_name(nova["name"]),
             "namespace": nova["namespace"],
-            "labels": {**labels, **marks["labels"]},
+            "labels": {**of_nova, **marks["labels"]},
             "ownerReferences": marks["ownerReferences"],
         },
         "spec": {
@@ -156,7 +149,7 @@ def job(nova: Mapping[str, Any], deployment: Mapping[str, Any]) -> dict[str, Any
             "activeDeadlineSeconds": 600,
             "ttlSecondsAfterFinished": vocabulary.DISCOVERY_REMOVED_AFTER,
             "template": {
-                "metadata": {"labels": labels},
+                "metadata": {"labels": of_nova},
                 "spec": {
                     **{key: copy.deepcopy(pod[key]) for key in _PLACEMENT_KEYS if key in pod},
                     "restartPolicy": "Never",

@@ -8,20 +8,18 @@ it. Holding the live object against the definition tells what somebody else chan
 from __future__ import annotations
 
 import copy
-import decimal
+import fractions
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import quantities
+
 ANNOTATION: Final = "nova.c5c3.io/applied-hash"
 
-#: The maps whose values the API server writes anew in its own spelling: 0.5 as 500m, 1024Mi as 1Gi.
+#: The maps whose values the API server writes anew in its own spelling: 0.5 as 500m, 1024Mi as 1Gi, 100n as 1m.
 _QUANTITIES: Final = frozenset({"requests", "limits"})
-_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+)|([numkMGTPE]|[KMGTPE]i)?)")
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 
 
 def stamped(definition: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,21 +38,20 @@ def is_applied(live: Mapping[str, Any] | None, definition: Mapping[str, Any]) ->
 def _contains(live: Any, wanted: Any) -> bool:
     """Whether ``live`` says all that ``wanted`` says; what the API server or others added does not count.
 
-    Lists are compared whole, in their order. An empty list or map counts as absent, as the API server stores it.
+    Lists are compared whole, in their order. An empty text, list or map counts as absent, as the API server stores it.
     """
+    if live is None and wanted in ("", [], {}):
+        return True
     if isinstance(wanted, Mapping):
-        if not isinstance(live, Mapping):
-            return not wanted and live is None
-        return all(
+        return isinstance(live, Mapping) and all(
             _same_quantities(live.get(key), value) if key in _QUANTITIES else _contains(live.get(key), value)
             for key, value in wanted.items()
         )
     if isinstance(wanted, list):
-        items = live or []
         return (
-            isinstance(items, list)
-            and len(items) == len(wanted)
-            and all(_contains(one, other) for one, other in zip(items, wanted, strict=True))
+            isinstance(live, list)
+            and len(live) == len(wanted)
+            and all(_contains(one, other) for one, other in zip(live, wanted, strict=True))
         )
     return bool(live == wanted)
 
@@ -66,16 +63,9 @@ def _same_quantities(live: Any, wanted: Any) -> bool:
     return all(name in live and _quantity(live[name]) == _quantity(value) for name, value in wanted.items())
 
 
-def _quantity(value: Any) -> decimal.Decimal | str:
-    """What a quantity of Kubernetes amounts to; a text that is none stands for itself."""
-    parts = _QUANTITY.fullmatch(str(value))
-    if parts is None:
-        return str(value)
-    number, exponent, suffix = parts.groups()
+def _quantity(value: Any) -> fractions.Fraction | str:
+    """What a quantity in a pod amounts to; a text that is none stands for itself."""
     try:
-        amount = decimal.Decimal(number)
-        if suffix in _BINARY:
-            return amount * decimal.Decimal(1024) ** _BINARY[suffix]
-        return amount.scaleb(int(exponent) if exponent else _DECIMAL.get(suffix or "", 0))
-    except decimal.InvalidOperation:
+        return quantities.parse_for_pod(value)
+    except ValueError:
         return str(value)

@@ -38,7 +38,7 @@ class Nova:
 def judge(extra: ExtraConfig) -> Iterator[violations.Violation]:
     """What is wrong whatever the Nova's release, in byte order of sections and keys."""
     for section in sorted(extra, key=_utf8):
-        problem = compute_config.unusable_section(section) if extra[section] else None
+        problem = compute_config.unusable_section(section)
         if problem is not None:
             yield problem
             continue
@@ -83,7 +83,7 @@ def _rejected(section: str, key: str) -> violations.Violation | None:
 
 
 def _free_options(extra: ExtraConfig) -> dict[str, list[str]]:
-    """The options by section that are neither owned nor unusable."""
+    """The options by section that are neither owned nor unusable; without a section that holds owned keys alone."""
     return {
         section: [
             key
@@ -93,6 +93,7 @@ def _free_options(extra: ExtraConfig) -> dict[str, list[str]]:
         ]
         for section, keys in extra.items()
         if compute_config.unusable_section(section) is None
+        and not (keys and all(compute_config.owned(section, key) for key in keys))
     }
 
 

@@ -6,6 +6,7 @@ Source: apimachinery, ``IsQualifiedName`` and ``IsValidLabelValue``. Lengths are
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final
 
@@ -56,6 +57,19 @@ def value_problems(text: str) -> list[str]:
     """Why this is no value of a label (``IsValidLabelValue``); empty when it is one."""
     problems = [_too_long(_MOST)] if _bytes(text) > _MOST else []
     return problems if re.fullmatch(_VALUE, text) else [*problems, _VALUE_RULE]
+
+
+def fitting(name: str, suffix: str) -> str:
+    """``<name>-<suffix>`` as the value of a label; a name that is too long is cut and told apart by eight hex digits.
+
+    Of the name of an object it makes one that an object may have, too.
+    """
+    whole = f"{name}-{suffix}"
+    if _bytes(whole) <= _MOST:
+        return whole
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    cut = _MOST - len(digest) - len(suffix) - 2
+    return f"{name[:cut].rstrip('-.')}-{digest}-{suffix}"
 
 
 def _subdomain_problems(text: str) -> list[str]:

@@ -58,9 +58,7 @@ def _options_of(catalog: Catalog, section: str) -> Collection[str] | None:
 
 
 def _in_order(options: Mapping[str, Collection[str]]) -> list[tuple[str, list[str]]]:
-    return [
-        (section, sorted(options[section], key=_utf8)) for section in sorted(options, key=_utf8) if options[section]
-    ]
+    return [(section, sorted(options[section], key=_utf8)) for section in sorted(options, key=_utf8)]
 
 
 def _where(catalog: Catalog) -> str:

@@ -79,14 +79,21 @@ def shortfall(pool: Object) -> list[str]:
     ready = condition(pool, conditions.READY)
     if not ready:
         return ["no pass has looked at the pool yet"]
-    if ready["status"] == "True":
-        return []
     found = [condition(pool, step) for step in conditions.STEPS]
+    if ready["status"] == "True":
+        # A pass may run but some of the steps.
+        old = [each["type"] for each in found if _is_of_an_earlier_spec(pool, each)]
+        return [f"no pass since the spec changed got as far as {', '.join(old)}"] if old else []
     missing = [step for step, each in zip(conditions.STEPS, found, strict=True) if not each]
     said = [
         f"{each['type']} {each['reason']}: {each['message']}" for each in found if each and each["status"] != "True"
     ]
     return said + ([f"no pass got as far as {', '.join(missing)}"] if missing else [])
+
+
+def _is_of_an_earlier_spec(pool: Object, found: Mapping[str, Any]) -> bool:
+    seen, now = found.get("observedGeneration"), pool["metadata"].get("generation")
+    return seen is not None and now is not None and seen < now
 
 
 def condition_rows(pool: Object) -> list[list[Cell]]:

@@ -42,6 +42,15 @@ def admissible(tolerations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
     return [dict(toleration) for toleration in tolerations if not tolerates_offboarding(toleration)]
 
 
+def left_out(tolerations: Iterable[Mapping[str, Any]], field: str) -> list[str]:
+    """What to tell the owner of tolerations, found at the path ``field``, that :func:`admissible` leaves out."""
+    return [
+        f"{field}[{index}] is left out of the pods: it {TOLERATES}"
+        for index, toleration in enumerate(tolerations)
+        if tolerates_offboarding(toleration)
+    ]
+
+
 def judge(toleration: Mapping[str, Any], field: str) -> Iterator[violations.Violation]:
     """What is wrong with one toleration: that it keeps the pod, and what the API server refuses in a pod."""
     if tolerates_offboarding(toleration):

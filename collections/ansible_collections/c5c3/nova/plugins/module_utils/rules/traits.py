@@ -58,12 +58,19 @@ def managed(pool: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> lis
 
 
 def concerns(pool: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether there is anything to do: a node desires a trait, a node records one, or the pool created one."""
+    """Whether there is anything to do: a node desires a trait, a node records one, or the pool created one.
+
+    An entry that gives its node no traits is nothing to do by itself: what was never declared leaves nothing to clear.
+    """
     return bool(
-        managed(pool, ledger)
+        _desiring(pool, phases.held(ledger, *vocabulary.SELECTED_PHASES))
         or any(entry.get("traits") for entry in ledger)
         or pool.get("status", {}).get("createdTraits")
     )
+
+
+def _desiring(pool: Mapping[str, Any], nodes: Iterable[str]) -> list[str]:
+    return [node for node in nodes if desired(pool["spec"], node)]
 
 
 def hypervisor(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,25 +108,41 @@ def to_write(pool: Mapping[str, Any], hypervisors: Hypervisors) -> dict[str, lis
     }
 
 
+def without_hypervisor(
+    pool: Mapping[str, Any],
+    ledger: Sequence[Mapping[str, Any]],
+    hypervisors: Hypervisors,
+    annotated: Collection[str],
+) -> list[str]:
+    """The managed nodes that have no Hypervisor, once those of all but the ``annotated`` ones were asked for."""
+    known = {*hypervisors, *annotated}
+    return [node for node in managed(pool, ledger) if node not in known]
+
+
 def next_ledger(
-    pool: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]], hypervisors: Hypervisors
+    pool: Mapping[str, Any],
+    ledger: Sequence[Mapping[str, Any]],
+    hypervisors: Hypervisors,
+    absent: Iterable[str] = (),
 ) -> list[dict[str, Any]]:
     """The ledger with what each managed node carries or is about to: what no pool may delete from Placement.
 
     Written ahead of the lists: until the new list is in the Hypervisor, the operator may still apply the one there, and
-    a node without a record would not be looked at again. A node whose Hypervisor was not read keeps its record.
+    a node without a record would not be looked at again. A node whose Hypervisor was not read keeps its record; so does
+    one that is known to have none (``absent``), as long as it desires a trait.
     """
+    gone = {node for node in absent if not desired(pool["spec"], node)}
     settled = []
     for entry in ledger:
+        bare = {key: value for key, value in entry.items() if key != "traits"}
         state = hypervisors.get(entry["name"])
         if state is None:
-            settled.append(dict(entry))
+            settled.append(bare if entry["name"] in gone else dict(entry))
             continue
         listed = [trait for trait in state["custom_traits"] if trait.startswith(_CUSTOM)]
         about_to = [] if state["maintenance"] == _TERMINATION else desired(pool["spec"], entry["name"])
         carried = _in_byte_order([*state["reported"], *listed, *about_to])
-        moved = {key: value for key, value in entry.items() if key != "traits"}
-        settled.append({**moved, "traits": carried} if carried else moved)
+        settled.append({**bare, "traits": carried} if carried else bare)
     return settled
 
 
@@ -169,12 +192,20 @@ def judge(
     annotated: Sequence[str],
     missing: Sequence[str],
     created: Sequence[str],
+    served: bool = True,
 ) -> dict[str, Any]:
     """The TraitsReady outcome once the lists were written.
 
     ``annotated`` and ``missing`` are the managed nodes whose list the pool leaves alone, or which have no Hypervisor;
-    ``created`` are the traits that the pool created and has not deleted yet.
+    ``created`` are the traits that the pool created and has not deleted yet. ``served`` says whether the cluster serves
+    Hypervisors.
     """
+    if not concerns({**pool, "status": {"createdTraits": list(created)}}, ledger):
+        return _nothing_declared()
+    if not served and _desiring(pool, phases.held(ledger, *vocabulary.SELECTED_PHASES)):
+        return _not_installed()
+    # Where no trait is desired, there is nothing for a Hypervisor to say.
+    missing = _desiring(pool, missing)
     lists = {node: desired(pool["spec"], node) for node in sorted(hypervisors)}
     # Equal lists come first: the operator leaves an old TraitsUpdated=False in place when a list goes back.
     pending = [node for node, traits in lists.items() if hypervisors[node]["reported"] != traits]
@@ -198,8 +229,6 @@ def judge(
     elif waiting:
         reason = "WaitingForHypervisorOperator"
         message = f"Waiting for the hypervisor operator to apply the traits of: {named(waiting)}"
-    elif not concerns({**pool, "status": {"createdTraits": list(created)}}, ledger):
-        return nothing_declared()
     else:
         reason, message = "TraitsApplied", _applied(pool, ledger, lists, leaving, created)
     look = vocabulary.LOOK_AT_DRAINING if created and phases.pool_of(pool).deleting else None
@@ -227,12 +256,12 @@ def _applied(
     return "; ".join(parts)
 
 
-def nothing_declared() -> dict[str, Any]:
+def _nothing_declared() -> dict[str, Any]:
     """The outcome of a pool without traits."""
     return conditions.outcome(conditions.TRAITS, "NoTraitsDeclared", "No trait is declared")
 
 
-def not_installed() -> dict[str, Any]:
+def _not_installed() -> dict[str, Any]:
     """The outcome on a cluster that serves no Hypervisor."""
     return conditions.outcome(
         conditions.TRAITS,
