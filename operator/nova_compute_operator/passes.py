@@ -142,7 +142,8 @@ class Passes:
 
         def take(event: dict[str, Any]) -> bool:
             reader.take(event)
-            return True
+            # Not to be written: nobody reads the file, and the folder goes with the pass.
+            return False
 
         with self._engine.in_use() if self._engine else contextlib.nullcontext():
             result = ansible_runner.run(

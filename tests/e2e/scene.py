@@ -80,6 +80,7 @@ class Scene:
         self._stand: stand.Stand | None = None
         self._operator: Operator | None = None
         self._told: set[str] = set()
+        self._uid = ""
         #: What later steps need to know of earlier ones: ids of the flavor, the image and the server.
         self.known: dict[str, str] = {}
         #: What is undone at the end whatever happens, newest first.
@@ -122,9 +123,11 @@ class Scene:
     def look(self) -> Sight:
         """The pool as it is now. An event that was not told yet is told, and the ledger drawn when it changed."""
         the_cluster = self.stand.cluster
-        sight = Sight(
-            pool=the_cluster.get("NovaCompute", POOL), pods=self.there.pods(POOL), events=the_cluster.events(POOL)
-        )
+        pool = the_cluster.get("NovaCompute", POOL)
+        self._uid = pool["metadata"]["uid"] if pool else self._uid
+        # Not those of a pool of this name that was here before.
+        events = [event for event in the_cluster.events(POOL) if event["involvedObject"].get("uid") == self._uid]
+        sight = Sight(pool=pool, pods=self.there.pods(POOL), events=events)
         for event in sight.events:
             key = f"{event['metadata']['uid']}/{event.get('count')}"
             if key not in self._told:

@@ -117,6 +117,9 @@ def apply_pool(scene: Scene) -> None:
     for line in scene.setting.manifest.splitlines():
         scene.stage.say(f"  {line}")
     scene.kubectl("apply", "-f", "-", stdin=scene.setting.manifest)
+    # Once the pool is gone: it would take the node back on its way out.
+    label, there = {cluster.POOL_LABEL: "a"}, scene.there
+    scene.undo.append(("every node has its label", lambda: there.set_labels(scene.setting.drained, label)))
     scene.undo.append(("the pool is gone", lambda: _remove_pool(scene)))
     scene.follow_command(
         *("kubectl", "wait", f"novacompute/{POOL}", "-n", cluster.NAMESPACE),
@@ -164,8 +167,7 @@ def boot_server(scene: Scene) -> None:
 
 def take_label_off(scene: Scene) -> None:
     the_stand, drained = scene.stand, scene.setting.drained
-    there, count = scene.there, len(scene.setting.nodes)
-    scene.undo.append(("the node has its label again", lambda: there.set_labels(drained, {cluster.POOL_LABEL: "a"})))
+    count = len(scene.setting.nodes)
     scene.kubectl("label", "node", drained, f"{cluster.POOL_LABEL}-", there=True)
     sight = scene.follow(
         f"{drained} is Draining with its servers counted",

@@ -44,6 +44,27 @@ def test_pool_lives_on_its_cluster_and_leaves_nothing_there(world: worlds.World,
     assert world.cluster.get("Secret", f"{stand.NOVA}-compute-config") is not None
 
 
+def test_operator_of_every_namespace_hears_of_the_cluster_with_its_few_rights(
+    idle_world: worlds.World, edge: placed.Target
+) -> None:
+    idle_world.operator.start(
+        "--namespace=", f"--leader-election-namespace={cluster.NAMESPACE}", "--zap-log-level=debug"
+    )
+    name, selector = idle_world.new_placed_pool(edge, placed.NODE)
+
+    def wakes(kind: str) -> int:
+        # A poll leaves no such line, however soon it comes.
+        due = [line for line in idle_world.operator.lines() if line.get("msg") == "Due"]
+        return [(line["pool"], line["kind"]) for line in due].count((f"{cluster.NAMESPACE}/{name}", kind))
+
+    idle_world.wait_settled(name, placed.NODE)
+    idle_world.wait("the pool was woken by its rollout", lambda: wakes("DaemonSet"))
+    before = wakes("Node")
+    edge.cluster.set_labels(placed.NODE, dict.fromkeys(selector))
+    idle_world.wait("the pool was woken by its Node", lambda: wakes("Node"), lambda now: now > before)
+    idle_world.wait_dropped(name, placed.NODE)
+
+
 def test_pool_whose_owner_took_the_drain_finalizer_away_still_leaves_nothing(
     world: worlds.World, edge: placed.Target
 ) -> None:

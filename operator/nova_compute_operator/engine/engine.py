@@ -189,9 +189,12 @@ class WarmRun(fdpexpect.fdspawn):  # type: ignore[misc]
 
     child_fd: int
     closed: bool
+    #: pexpect waits after each read, for programs that end while something of theirs is on its way; this end is told.
+    delayafterread: None
 
     def __init__(self, output: int, conversation: socket.socket, *, pid: int) -> None:
         super().__init__(output, encoding="utf-8", codec_errors="replace", maxread=1 << 16)
+        self.delayafterread = None
         self._conversation = conversation
         # What ansible-runner signals when it is to end: the run leads a group of its own.
         self.pid = pid
