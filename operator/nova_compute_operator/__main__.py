@@ -82,7 +82,7 @@ class Operator:
                 kind,
                 namespace=told.namespace,
                 clock=time.monotonic,
-                on_change=self._dispatcher.take,
+                on_change=self._take,
                 on_death=self._endings.put,
             )
             for kind in triggers.KINDS
@@ -90,9 +90,9 @@ class Operator:
         self._targets = target_watches.TargetWatches(
             server,
             clusters_namespace=told.clusters_namespace,
-            namespace=told.namespace,
             clock=time.monotonic,
             on_change=self._dispatcher.take,
+            on_death=self._endings.put,
         )
         self._admission = admission_process.AdmissionProcess(arguments, told=told, on_death=self._endings.put)
         self._leading = not told.leader_elect
@@ -135,6 +135,10 @@ class Operator:
                 self._leadership.release()
             logger.info("Ended", extra=log.fields(passes_cut_off=not in_order))
         return 0 if reason is None else 1
+
+    def _take(self, change: triggers.Change) -> None:
+        self._dispatcher.take(change)
+        self._targets.take(change)
 
     def _until_the_end(self) -> str | None:
         opened = False

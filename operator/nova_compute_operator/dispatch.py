@@ -13,7 +13,18 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from nova_compute_operator import folders, log, metrics, outcomes, passes, processes, queue, triggers, unfinished
+from nova_compute_operator import (
+    folders,
+    last_slot,
+    log,
+    metrics,
+    outcomes,
+    passes,
+    processes,
+    queue,
+    triggers,
+    unfinished,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -23,10 +34,6 @@ _RESULTS = {
     outcomes.Verdict.TIMEOUT: queue.Result.FAILED,
     outcomes.Verdict.CANCELLED: queue.Result.CANCELLED,
 }
-
-# A pass that takes this long, in seconds, waits for somebody: a cluster that answers slowly, or one with a great many
-# nodes. It is the pace at which a cluster that does not answer at all is asked again.
-_SLOW = 15.0
 
 # How often the dispatcher looks round when nothing wakes it.
 _TICK = 10.0
@@ -63,16 +70,14 @@ class Dispatcher:
         self._clock = clock
         self._queue = queue.Queue(clock=clock, sync_period=sync_period)
         self._triggers = triggers.Triggers()
+        self._last_slot = last_slot.LastSlot(self._triggers, clock=clock)
         self._cancel = passes.Cancel()
         self._undertaker = processes.Undertaker()
-        # Guards the queue, the triggers and the three below; notified whenever one of them changes.
+        # Guards the queue, the triggers, the last slot and the three below; notified whenever one of them changes.
         self._news = threading.Condition()
         self._open = False
         self._closing = False
         self._workers: set[threading.Thread] = set()
-        # The pools whose last pass took long, and the places whose last pass waited in vain for a target cluster.
-        self._slow: set[str] = set()
-        self._stalled: set[triggers.Place] = set()
         self._thread = threading.Thread(target=self._work, name="dispatcher", daemon=True)
 
     @property
@@ -122,7 +127,6 @@ class Dispatcher:
                 if wake.urgency is None:
                     self._store.forget(wake.pool, running=wake.pool in self._queue.running)
                     self._queue.forget(wake.pool)
-                    self._slow.discard(wake.pool)
                 else:
                     self._queue.add(wake.pool, wake.urgency)
             self._news.notify_all()
@@ -156,12 +160,13 @@ class Dispatcher:
             if self._closing:
                 return False
             free = self._open and len(self._queue.running) < self._slots
-            held_back = self._held_back()
-            entry = self._queue.take(held_back) if free else None
+            denied, deferred = self._last_slot.refusals() if self._is_last() else (frozenset(), frozenset())
+            entry = (self._queue.take(denied | deferred) or self._queue.take(denied)) if free else None
             if entry is None:
-                due = self._queue.wait(held_back) if free else None
+                due = self._queue.wait(denied) if free else None
                 self._news.wait(_TICK if due is None else min(due, _TICK))
             else:
+                self._last_slot.began(entry.pool)
                 self._numbers.started(self._clock() - entry.due)
                 order = (entry.pool, self._triggers.verbosity(entry.pool))
                 worker = threading.Thread(target=self._pass, args=order, name=f"pass-{entry.pool}", daemon=True)
@@ -172,11 +177,9 @@ class Dispatcher:
             logger.info("Reaped orphans", extra=log.fields(count=len(reaped)))
         return True
 
-    def _held_back(self) -> frozenset[str]:
-        """The slow pools, while their passes fill every slot but one: that one is left to all others."""
-        slow = self._slow | self._triggers.at(self._stalled)
-        at_work = len(slow & self._queue.running)
-        return frozenset(slow) if at_work >= max(1, self._slots - 1) else frozenset()
+    def _is_last(self) -> bool:
+        """Whether one slot is free, of several: a single one is for everybody."""
+        return len(self._queue.running) == self._slots - 1 > 0
 
     def _pass(self, pool: str, verbosity: int | None) -> None:
         began = self._clock()
@@ -192,8 +195,6 @@ class Dispatcher:
         with self._news:
             self._numbers.ended(outcome)
             self._queue.done(pool, _RESULTS[outcome.verdict], next_look=outcome.next_look)
-            (self._slow.add if outcome.seconds >= _SLOW else self._slow.discard)(pool)
-            place = self._triggers.place(pool)
-            (self._stalled.add if outcome.stalled else self._stalled.discard)(place)
+            self._last_slot.ended(pool, outcome)
             self._workers.discard(threading.current_thread())
             self._news.notify_all()

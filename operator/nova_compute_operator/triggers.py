@@ -20,8 +20,9 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, 
 from nova_compute_operator import queue
 
 Object = Mapping[str, Any]
-# The target cluster of a pool and its Nova: pools that share both wait for the same clusters.
+# The target clusters of a pool and of its Nova: pools that share both wait for the same clusters.
 Place = tuple[str, str]
+LOCAL: Place = ("", "")
 
 GROUP = "apis/nova.openstack.c5c3.io/v1alpha1"
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -42,7 +43,7 @@ class View:
     # `namespace/name` of the pool or of the Nova that the object belongs to.
     pool: str = ""
     nova: str = ""
-    # Of a pool: the target cluster that its nodes and its children are on.
+    # Of a pool: the target cluster that its nodes and its children are on; of a Nova: the one that it runs on.
     cluster: str = ""
     label_keys: frozenset[str] = frozenset()
     # False while no pass has looked at the object as it is now.
@@ -135,7 +136,8 @@ def view_nova(item: Object) -> View:
     """A Nova: its generation, the release it has installed and the contract it has published."""
     status = item.get("status") or {}
     contract = (status.get("computeConfigSecretRef") or {}).get("name")
-    return View(own=(*_lifetime(item), status.get("installedRelease"), contract), nova=_identity(item))
+    own = (*_lifetime(item), status.get("installedRelease"), contract)
+    return View(own=own, nova=_identity(item), cluster=ownership.target_cluster(item))
 
 
 def view_daemonset(item: Object) -> View | None:
@@ -259,6 +261,8 @@ class Triggers:
 
     def __init__(self) -> None:
         self._pools: dict[str, View] = {}
+        # Where the Novas on target clusters are.
+        self._novas: dict[str, str] = {}
 
     @property
     def pools(self) -> frozenset[str]:
@@ -266,13 +270,18 @@ class Triggers:
         return frozenset(self._pools)
 
     def place(self, pool: str) -> Place:
-        """Where the pool is; that of a pool that is gone is nobody else's."""
+        """The target clusters that passes over the pool wait for, LOCAL where there is none."""
         view = self._pools.get(pool)
-        return (view.cluster, view.nova) if view else ("", "")
+        return (view.cluster, self._novas.get(view.nova, "")) if view else LOCAL
+
+    @property
+    def places(self) -> set[Place]:
+        """Where there are pools."""
+        return {self.place(pool) for pool in self._pools}
 
     def at(self, places: Collection[Place]) -> set[str]:
-        """The pools that are at one of these places."""
-        return {pool for pool, view in self._pools.items() if (view.cluster, view.nova) in places}
+        """The pools at one of these places; those that wait for no target cluster share none."""
+        return {pool for pool in self._pools if (place := self.place(pool)) in places and place != LOCAL}
 
     def verbosity(self, pool: str) -> int | None:
         """How verbose the output of the pool's passes is to be that goes into the log; None keeps it out."""
@@ -286,6 +295,8 @@ class Triggers:
         """The pools that the change concerns, each once, in the order of their names."""
         if change.kind == "NovaCompute":
             return self._pool_changed(change)
+        if change.kind == "Nova":
+            self._nova_changed(change)
         # A first list is met while every pool is due anyway.
         if change.initial:
             return []
@@ -310,6 +321,13 @@ class Triggers:
             siblings = sorted(self._of_nova(view.nova) - {pool})
             wakes += [Wake(pool=sibling, urgency=queue.Urgency.WOKEN) for sibling in siblings]
         return wakes
+
+    def _nova_changed(self, change: Change) -> None:
+        nova = f"{change.namespace}/{change.name}"
+        if change.after is not None and change.after.cluster:
+            self._novas[nova] = change.after.cluster
+        else:
+            self._novas.pop(nova, None)
 
     def _concerned(self, change: Change) -> Iterable[str]:
         before, after = change.before, change.after

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import threading
 import time
@@ -231,3 +232,40 @@ def test_a_pool_whose_end_cannot_be_reported_keeps_its_passes(
     eventually(lambda: len(script.ended) >= 2, "the next try")
     made.close(grace=5)
     store.close()
+
+
+def test_the_last_slot_goes_past_a_cluster_that_was_prompt_to_a_pool_elsewhere(
+    dispatcher: dispatch.Dispatcher, script: Script
+) -> None:
+    placed = [f"edge-{number}" for number in range(10)]
+    views = {name: triggers.View(own=1, pool=f"ns/{name}", nova="ns/nova", cluster="edge") for name in placed}
+
+    def take(name: str, before: triggers.View | None, after: triggers.View) -> None:
+        dispatcher.take(
+            triggers.Change(
+                kind="NovaCompute", namespace="ns", name=name, before=before, after=after, initial=before is None
+            )
+        )
+
+    dispatcher.open()
+    for name, view in views.items():
+        take(name, None, view)
+    eventually(lambda: len(script.ended) == 10 and dispatcher.running == 0, "prompt passes of the cluster")
+    script.gate.clear()
+    for name in ("busy-1", "busy-2"):
+        dispatcher.take(appears(name))
+    eventually(lambda: dispatcher.running == 2, "both slots are taken")
+    for name, view in views.items():
+        take(name, view, dataclasses.replace(view, own=2))
+    dispatcher.take(appears("elsewhere"))
+
+    release = threading.Event()
+    script.act = lambda pool, _: outcomes.Outcome(
+        verdict=outcomes.Verdict.DONE, seconds=20 if "edge" in pool and release.wait(60) else 0.1
+    )
+    script.gate.set()
+    try:
+        eventually(lambda: "ns/elsewhere" in script.ended, "the pass elsewhere")
+        assert "ns/elsewhere" in script.began[12:14]
+    finally:
+        release.set()
