@@ -28,7 +28,7 @@ class LastSlot:
         # Of each pass that runs: where, and since when.
         self._running: dict[str, tuple[triggers.Place, float]] = {}
         self._slow: set[str] = set()
-        # Whether passes are prompt there; not in it while none has told. LOCAL never is: a pool there is slow by itself.
+        # Whether passes are prompt there, once one has told. Never LOCAL: a pool there is slow by itself.
         self._prompt: dict[triggers.Place, bool] = {}
 
     def began(self, pool: str) -> None:

@@ -468,7 +468,7 @@ class Caches:
         self._stock_playbook = stock
 
     def _parse_playbook(self, path: str) -> None:
-        """Parse a playbook that is the same in every run: without a warning, and without templates in what is parsed."""
+        """Parse a playbook that is the same in every run: without a warning, and without templates where it counts."""
         from ansible._internal._templating import _engine, _jinja_bits
         from ansible.parsing import dataloader
         from ansible.utils import display
