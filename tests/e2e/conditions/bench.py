@@ -8,6 +8,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,7 +35,8 @@ _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 #: How long anything may take on a busy machine.
 DEADLINE = 180.0
-_SETTLING_PASSES = 40
+# What passes wait for, such as a Job or a rollout, takes its time however many of them look at it.
+_SETTLING_SECONDS = 120.0
 _PASS_SECONDS = 240.0
 
 
@@ -122,20 +124,22 @@ class Bench:
             assert cluster.verdict(self.pool(pool), conditions.READY) == "False NotAllReady"
         return Said(message=after[condition]["message"], look=outcome.next_look, outcome=outcome)
 
-    def run_until(self, pool: str, what: str, good: Any, *, count: int = _SETTLING_PASSES) -> cluster.Object:
+    def run_until(self, pool: str, what: str, good: Any) -> cluster.Object:
         """Run passes until the pool is ``good``; the object is returned. ``good`` takes the object."""
-        for _ in range(count):
+        ends = time.monotonic() + _SETTLING_SECONDS
+        while time.monotonic() < ends:
             self.run(pool)
             seen = self.pool(pool)
             if good(seen):
                 return seen
         verdicts = {one: cluster.verdict(seen, one) for one in cluster.conditions(seen)}
-        raise AssertionError(f"not within {count} passes: {what}; phases {cluster.phases(seen)}, {verdicts}")
+        raise AssertionError(f"not within {_SETTLING_SECONDS:g} s: {what}; phases {cluster.phases(seen)}, {verdicts}")
 
     def run_until_gone(self, pool: str) -> list[cluster.Object]:
         """Run passes until the pool is gone; what each left of it is returned."""
         left: list[cluster.Object] = []
-        for _ in range(_SETTLING_PASSES):
+        ends = time.monotonic() + _SETTLING_SECONDS
+        while time.monotonic() < ends:
             self.run(pool)
             found = self.cluster.get("NovaCompute", pool)
             if found is None:
