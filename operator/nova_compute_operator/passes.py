@@ -152,6 +152,8 @@ class Passes:
                 playbook=str(self._playbook),
                 limit=pool,
                 quiet=True,
+                # A pass keeps no facts for another one: none is to be looked for, in a file, before each task.
+                fact_cache_type="memory",
                 verbosity=verbosity,
                 event_handler=take,
                 cancel_callback=must_end,

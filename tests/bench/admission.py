@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long admission takes while passes run, and whether passes take longer while pools are admitted.
 
-What a pass loses it loses to the API server and to this client, which leave no pause between admissions: the webhooks'
-own share of the processors is printed beside it.
+What a pass loses it loses to the API server and to this client, which leave no pause between requests: so passes run
+beside the same requests without webhooks, too, and the webhooks' own share of the processors is printed.
 
 Runs the whole operator against the cluster of $KUBECONFIG, with its own webhooks for one namespace: first passes alone,
-then 1,000 admissions in a row, of a pool with an extraConfig, so that each reads its Nova.
+then 1,000 admissions in a row, of a pool with an extraConfig, so that each reads its Nova, then as long the same in a
+namespace without the webhooks.
 
     LAB=bench .venv/bin/python lab/lab.py up --without-openstack
     eval "$(LAB=bench .venv/bin/python lab/lab.py env)"
@@ -125,6 +126,7 @@ def main() -> int:
     install(server)
     with (
         contextlib.contextmanager(webhooks.make_namespace)(server, {}) as namespace,
+        contextlib.contextmanager(webhooks.make_namespace)(server, {}) as unguarded,
         tempfile.TemporaryDirectory() as folder,
     ):
         pools = kube.Pools(server=server, namespace=namespace)
@@ -140,21 +142,26 @@ def main() -> int:
             alone = running.passes()[first:]
             extra = {"DEFAULT": {"debug": "true"}, "libvirt": {"rbd_user": "x", "hw_machine_type": "x86_64=q35"}}
             with out.status(f"{count} admissions while passes run"):
-                before = running.admission_cpu()
+                before, began = running.admission_cpu(), time.monotonic()
                 admissions = [admit(pools, number, extra) for number in range(count)]
-                cpu = running.admission_cpu() - before
+                cpu, ends = running.admission_cpu() - before, 2 * time.monotonic() - began
             together = running.passes()[first + len(alone) :]
-    return report(admissions, alone, together, cpu)
+            with out.status("the same requests without webhooks"):
+                others, number = kube.Pools(server=server, namespace=unguarded), 0
+                while time.monotonic() < ends:
+                    admit(others, number := number + 1, extra)
+            control = running.passes()[first + len(alone) + len(together) :]
+    return report(admissions, {"alone": alone, "meanwhile": together, "without webhooks": control}, cpu)
 
 
-def report(admissions: list[tuple[float, bool]], alone: list[float], together: list[float], cpu: float) -> int:
+def report(admissions: list[tuple[float, bool]], passes: dict[str, list[float]], cpu: float) -> int:
     times, errors = [each for each, _ in admissions], sum(not admitted for _, admitted in admissions)
     shown = table.Table("", "count", "p50", "p99", title="admission beside passes, both webhooks and the API server")
     shown.add_row("admissions", str(len(times)), f"{quantile(times, 0.5):.1f} ms", f"{quantile(times, 0.99):.1f} ms")
-    for name, passes in (("passes alone", alone), ("passes meanwhile", together)):
-        if passes:
+    for name, took in passes.items():
+        if took:
             shown.add_row(
-                name, str(len(passes)), f"{statistics.median(passes):.2f} s", f"{quantile(passes, 0.99):.2f} s"
+                f"passes {name}", str(len(took)), f"{statistics.median(took):.2f} s", f"{quantile(took, 0.99):.2f} s"
             )
     out.print(shown)
     out.print(
