@@ -66,7 +66,8 @@ class ApiServer:
         configuration = kubernetes.client.Configuration()
         load: Any = kubernetes.config
         if os.environ.get("KUBECONFIG") or pathlib.Path("~/.kube/config").expanduser().is_file():
-            load.load_kube_config(client_configuration=configuration)
+            # Named: the library itself has read the variable when it was imported.
+            load.load_kube_config(os.environ.get("KUBECONFIG"), client_configuration=configuration)
         else:
             load.load_incluster_config(client_configuration=configuration)
         if not configuration.verify_ssl:
