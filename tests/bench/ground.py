@@ -27,7 +27,7 @@ _OWNER = "bench.c5c3.io/pool"
 # Nova takes a service for down that was not heard of for a minute.
 _HEARTBEAT_SECONDS = 15.0
 _AT_ONCE = 8
-# Nova asks a younger nova-compute to note a disabled service in Placement, and waits a minute for one that is not there.
+# Nova has a newer nova-compute note in Placement that it is disabled, and waits a minute for one that is not there.
 _VERSION = 37
 _TAINT = {"key": "bench.c5c3.io/no-pods", "value": "true", "effect": "NoSchedule"}
 
@@ -47,7 +47,8 @@ class Ground:
         names = nodes_on(self.cluster, pool, numbers)
         for some in _slices(names, 500):
             rows = ",".join(
-                f"(now(), now(), now(), 0, '{name}', 'nova-compute', 'compute', 1, false, false, {_VERSION}, '{uuid.uuid4()}')"
+                f"(now(), now(), now(), 0, '{name}', 'nova-compute', 'compute', 1, false, false, {_VERSION},"
+                f" '{uuid.uuid4()}')"
                 for name in some
             )
             self._sql(
