@@ -19,10 +19,15 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint sanity docs test-unit test-plays test-versions test-chart test-lab ## everything: checks, then the tests, fast ones first
+test: lint sanity docs test-unit test-explorer test-plays test-versions test-chart test-lab ## everything: checks, then the tests, fast ones first
 
 test-unit: venv ## the tests that need nothing but Python
 	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit collections/ansible_collections/c5c3/nova/tests/unit
+
+test-explorer: venv ## every order of more events in two and three pools than the unit tests have time for
+	PYTHONPATH=collections:tests $(BIN)/python -m unit.explorer.several_pools 2 1 5
+	PYTHONPATH=collections:tests $(BIN)/python -m unit.explorer.several_pools 2 2 4
+	PYTHONPATH=collections:tests $(BIN)/python -m unit.explorer.several_pools 3 2 3
 
 test-plays: venv ## the tests that run Ansible, and still need no cluster
 	$(PYTEST) tests/plays
@@ -98,4 +103,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-plays test-versions test-chart test-molecule test-lab lint sanity docs reference bench lab lab-down wheel image lock venv clean
+.PHONY: help demo test test-unit test-explorer test-plays test-versions test-chart test-molecule test-lab lint sanity docs reference bench lab lab-down wheel image lock venv clean

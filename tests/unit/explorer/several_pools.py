@@ -170,9 +170,12 @@ def judge_rest(world: World) -> None:
         if wanting:
             require(len(held) == 1 and held[0][1].phase == vocabulary.ACTIVE and held[0][0] in wanting, "goal")
         else:
-            require(all(entry.phase == vocabulary.DRAINING and node.servers for _, entry in held), "goal")
+            draining = [entry for _, entry in held if entry.phase == vocabulary.DRAINING]
+            # Whoever had handed it over waits with it for its servers, should the other pool have to let it go in turn.
+            waiting = [entry for _, entry in held if entry.phase == vocabulary.RELEASING] if draining else []
+            require(len(held) == len(draining + waiting) and (node.servers or not held), "goal")
     for pool in world.pools:
-        holds = bool(ledgers.in_phases(pool.ledger, frozenset({vocabulary.DRAINING})))
+        holds = bool(ledgers.in_phases(pool.ledger, frozenset({vocabulary.DRAINING, vocabulary.RELEASING})))
         require(pool.life != DELETING or holds, "goal")
 
 
