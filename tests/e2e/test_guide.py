@@ -88,8 +88,8 @@ def test_walk_through_prints_what_the_guide_says(shell: stand.Stand, tmp_path: p
     )
     get = ("kubectl", "get", "novacompute", POOL, *NS, "-o")
     paths = "{.status.nodes[0].phase} {.status.nodes[0].instances} {.status.nodes[0].serviceStatus}"
-    # The phase is written before anything is done about it; the service and its servers follow in the same pass. A drain
-    # that starts rolls the pods, and Nova waits up to a minute for a nova-compute that it tells while that one ends.
+    # The phase is written before anything is done about it; the service and its servers follow in the same pass. A
+    # drain that starts rolls the pods, and Nova waits up to a minute for a nova-compute that ends when it is told.
     waiting.wait_for(
         "the guide's line",
         lambda: run(*get, f'jsonpath={paths}{{"\\n"}}'),

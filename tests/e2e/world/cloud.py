@@ -127,7 +127,8 @@ class Cloud:
             json=body,
             headers=headers,
             connect_retries=0,
-            timeout=30,
+            # Nova itself waits a minute for a nova-compute that is being restarted.
+            timeout=90,
         )
         return dict(answer.json()) if answer.content else {}
 
