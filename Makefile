@@ -22,7 +22,7 @@ demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything a
 test: lint sanity docs test-unit test-explorer test-plays test-versions test-chart test-lab ## everything: checks, then the tests, fast ones first
 
 test-unit: venv ## the tests that need nothing but Python
-	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit collections/ansible_collections/c5c3/nova/tests/unit
+	$(PYTEST) --numprocesses=auto --dist=worksteal tests/unit
 
 test-explorer: venv ## every order of more events in two and three pools than the unit tests have time for
 	PYTHONPATH=collections:tests $(BIN)/python -m unit.explorer.several_pools 2 1 5
@@ -52,7 +52,7 @@ lint: venv ## formatting, lint, types, direction of imports, Ansible's own rules
 	$(BIN)/yamllint --strict .
 	$(BIN)/ansible-lint --offline
 
-sanity: venv ## ansible-test: its own rules and the unit tests of the collection, on a copy of it
+sanity: venv ## ansible-test's own rules and the units of the collection, on a copy of it, with each Python
 	$(BIN)/python tools/sanity.py
 
 docs: venv ## the documentation as a site in build/site; fails for a link that leads nowhere
