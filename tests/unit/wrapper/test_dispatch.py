@@ -6,11 +6,12 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from nova_compute_operator import dispatch, folders, metrics, outcomes, passes, triggers
+from unit.wrapper import running
+from unit.wrapper.running import eventually
 
 Act = Callable[[str, passes.Cancel], outcomes.Outcome]
 
@@ -38,13 +39,6 @@ class Script:
             return self.act(pool, cancel)
         finally:
             self.ended.append(pool)
-
-
-def eventually(fact: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 10
-    while not fact():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.01)
 
 
 def appears(name: str) -> triggers.Change:
@@ -78,14 +72,11 @@ def dispatcher(
     tmp_path: pathlib.Path, script: Script, unfinished: list[tuple[str, outcomes.Verdict]], numbers: metrics.Metrics
 ) -> Iterator[dispatch.Dispatcher]:
     store = folders.Folders(tmp_path / "data")
-    made = dispatch.Dispatcher(
-        runs=script,
-        store=store,
+    made = running.dispatcher(
+        script,
+        store,
         numbers=numbers,
-        slots=2,
-        sync_period=600,
         on_unfinished=lambda pool, outcome: unfinished.append((pool, outcome.verdict)),
-        on_death=lambda _: None,
     )
     made.start()
     yield made
@@ -217,15 +208,7 @@ def test_a_pool_whose_end_cannot_be_reported_keeps_its_passes(
         raise RuntimeError(pool)
 
     store = folders.Folders(tmp_path / "data")
-    made = dispatch.Dispatcher(
-        runs=script,
-        store=store,
-        numbers=numbers,
-        slots=1,
-        sync_period=600,
-        on_unfinished=cannot,
-        on_death=lambda _: None,
-    )
+    made = running.dispatcher(script, store, numbers=numbers, slots=1, on_unfinished=cannot)
     made.start()
     made.open()
     made.take(appears("a"))

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import registration
-from nova_compute_operator import api, dispatch, folders, metrics, outcomes, passes, queue, target_watches, triggers
+from nova_compute_operator import api, folders, outcomes, passes, queue, target_watches, triggers
 from unit.clients import answering
+from unit.wrapper import running
 
 Reply = answering.Reply
 POOL_LABEL = "pool"
@@ -136,11 +138,7 @@ def tokens(server: answering.Server) -> set[str]:
     return {{key.lower(): value for key, value in one.headers.items()}["authorization"] for one in server.requests}
 
 
-def eventually(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < deadline, "not within a minute"
-        time.sleep(0.02)
+eventually = functools.partial(running.eventually, seconds=60)
 
 
 @pytest.fixture
@@ -235,15 +233,7 @@ def test_pools_of_a_cluster_that_does_not_answer_leave_a_slot_for_fifty_others(
 ) -> None:
     runs = Runs(seconds=seconds, stalled=stalled, told=told)
     store = folders.Folders(tmp_path / "data")
-    dispatcher = dispatch.Dispatcher(
-        runs=runs,
-        store=store,
-        numbers=metrics.Metrics(),
-        slots=2,
-        sync_period=600,
-        on_unfinished=lambda *_: None,
-        on_death=lambda reason: None,
-    )
+    dispatcher = running.dispatcher(runs, store)
     dispatcher.start()
     dispatcher.open()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import json
 import pathlib
 import threading
@@ -14,9 +15,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import registration
-from nova_compute_operator import api, dispatch, folders, metrics, outcomes, passes, queue, target_watches, triggers
+from nova_compute_operator import api, folders, outcomes, passes, queue, target_watches, triggers
 from unit.clients import answering
-from unit.wrapper import serving
+from unit.wrapper import running, serving
 
 SELECTOR = {"pool": "a"}
 REGISTRATION = "/api/v1/namespaces/clusters/secrets/edge"
@@ -28,11 +29,7 @@ def daemonsets(namespace: str) -> str:
     return f"/apis/apps/v1/namespaces/{namespace}/daemonsets"
 
 
-def eventually(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < deadline, "not within a minute"
-        time.sleep(0.02)
+eventually = functools.partial(running.eventually, seconds=60)
 
 
 class Rig:
@@ -155,15 +152,7 @@ def test_what_happens_on_the_cluster_wakes_the_pool_long_before_its_poll(
     rig.node("edge-2", **SELECTOR)
     rig.rollout("openstack/east", ready=0)
     runs, store = Runs(), folders.Folders(tmp_path / "data")
-    dispatcher = dispatch.Dispatcher(
-        runs=runs,
-        store=store,
-        numbers=metrics.Metrics(),
-        slots=2,
-        sync_period=3600,
-        on_unfinished=lambda *_: None,
-        on_death=lambda reason: None,
-    )
+    dispatcher = running.dispatcher(runs, store, sync_period=3600)
     rig.on_change = dispatcher.take
     dispatcher.start()
     try:

@@ -14,6 +14,7 @@ from typing import Any
 import kubernetes
 import pytest
 from nova_compute_operator import api, triggers, watches
+from unit.wrapper.running import eventually
 
 Handler = http.server.BaseHTTPRequestHandler
 Answer = Callable[["Request"], None]
@@ -150,13 +151,6 @@ def optional() -> Iterator[Rig]:
     yield made
     made.watch.stop()
     made.server.shutdown()
-
-
-def eventually(fact: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 10
-    while not fact():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.01)
 
 
 @pytest.mark.case("B29")

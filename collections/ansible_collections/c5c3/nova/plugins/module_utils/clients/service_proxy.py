@@ -32,10 +32,12 @@ except ImportError:
     requests = urllib3 = adapters = structures = utils = absent.library("requests")
 
 CONNECT_SECONDS: Final = 5.0
-# Longer than the minute that Nova waits for a nova-compute that it tells of its disabled service: one that is restarted
-# at that moment, by the rollout of a drain that starts, may not answer, and Nova has done what was asked all the same.
 READ_SECONDS: Final = 90.0
-"""A page of a thousand hypervisors takes seconds on a quiet Nova and many more on a busy one."""
+"""A page of a thousand hypervisors takes seconds on a quiet Nova and many more on a busy one.
+
+It is longer than the minute that Nova waits for a nova-compute that it tells of its disabled service: one that restarts
+just then, by the rollout of a drain that starts, may not answer, and Nova has done what was asked all the same.
+"""
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _LABEL: Final = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
