@@ -116,7 +116,9 @@ def test_walk_through_prints_what_the_guide_says(shell: stand.Stand, tmp_path: p
     )
     assert empty == ""
     assert run(*get, 'jsonpath={.status.nodes}{"\\n"}') == "\n"
-    about = f"involvedObject.kind=NovaCompute,involvedObject.name={POOL}"
+    # An earlier test may have had a pool of this name, whose events live on; the guide's reader had none.
+    uid = run(*get, "jsonpath={.metadata.uid}")
+    about = f"involvedObject.kind=NovaCompute,involvedObject.name={POOL},involvedObject.uid={uid}"
     told = waiting.wait_for(
         "the event of the aggregate",
         lambda: run("kubectl", "get", "events", *NS, "--field-selector", about),
