@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import hashlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, registration
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import ownership, registration, vocabulary
 
 from nova_compute_operator import queue
 
@@ -38,8 +37,11 @@ class View:
 
     # A change here concerns the pools that the object belongs to, or the pool itself when the object is one.
     own: Any
-    # A change here concerns the other pools of the same Nova.
-    shared: Any = None
+    # Of a pool: its spec and its deletion, a change of which concerns the other pools of the same Nova.
+    lifetime: Any = None
+    # Of a pool: "node phase node phase ...", one text, because pools have thousands of nodes. A change of a node's phase
+    # concerns the other pools of the same Nova that have the node, too.
+    nodes: str = ""
     # `namespace/name` of the pool or of the Nova that the object belongs to.
     pool: str = ""
     nova: str = ""
@@ -50,8 +52,12 @@ class View:
     seen: bool = True
     # How verbose the output of the pool's passes is to be that goes into the log; None keeps it out.
     verbosity: int | None = None
-    # Of a pool: how many of its nodes are in each phase.
-    phases: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def ledger(self) -> dict[str, str]:
+        """Of a pool: node to phase."""
+        words = self.nodes.split()
+        return dict(zip(words[::2], words[1::2], strict=True))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,11 +98,6 @@ def _pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((sys.intern(str(key)), sys.intern(str(value))) for key, value in (mapping or {}).items()))
 
 
-def _digest(value: Any) -> bytes:
-    """Stands for a value of which only whether it changed matters; pools hold thousands of nodes."""
-    return hashlib.sha256(repr(value).encode()).digest()
-
-
 def _identity(item: Object) -> str:
     return f"{_metadata(item).get('namespace', '')}/{_metadata(item).get('name', '')}"
 
@@ -117,13 +118,14 @@ def _lifetime(item: Object) -> tuple[Any, ...]:
 def view_novacompute(item: Object) -> View:
     """A pool: its generation, labels, annotations and deletion; for its siblings what it holds and in which phase."""
     metadata, spec, status = _metadata(item), item.get("spec") or {}, item.get("status") or {}
-    holdings = tuple(sorted((str(node.get("name")), str(node.get("phase"))) for node in status.get("nodes") or ()))
+    nodes = sorted(f"{node.get('name')} {node.get('phase')}" for node in status.get("nodes") or ())
     wanted = (metadata.get("annotations") or {}).get(OUTPUT_ANNOTATION)
     return View(
         own=(*_lifetime(item), _pairs(metadata.get("labels")), _pairs(metadata.get("annotations"))),
-        shared=(*_lifetime(item), _digest(holdings)),
+        lifetime=_lifetime(item),
+        # No Node has a name of two words, or of none, whatever somebody wrote into the status.
+        nodes=" ".join(pair for pair in nodes if len(pair.split()) == 2),
         verbosity=int(wanted) if wanted in ("0", "1", "2", "3") else None,
-        phases=tuple(sorted(collections.Counter(phase for _, phase in holdings).items())),
         pool=_identity(item),
         nova=f"{metadata.get('namespace', '')}/{(spec.get('novaRef') or {}).get('name', '')}",
         cluster=ownership.target_cluster(item),
@@ -289,7 +291,11 @@ class Triggers:
 
     def phases(self) -> list[tuple[str, str, int]]:
         """Pool, phase and how many of the pool's nodes are in it."""
-        return [(pool, phase, nodes) for pool, view in sorted(self._pools.items()) for phase, nodes in view.phases]
+        return [
+            (pool, phase, nodes)
+            for pool, view in sorted(self._pools.items())
+            for phase, nodes in sorted(collections.Counter(view.ledger.values()).items())
+        ]
 
     def wakes(self, change: Change) -> list[Wake]:
         """The pools that the change concerns, each once, in the order of their names."""
@@ -316,11 +322,37 @@ class Triggers:
                 wakes.append(Wake(pool=pool, urgency=unseen))
             elif before is None or before.own != after.own:
                 wakes.append(Wake(pool=pool, urgency=queue.Urgency.CHANGED))
-        view = after or before
-        if view and not change.initial and (before is None or after is None or before.shared != after.shared):
-            siblings = sorted(self._of_nova(view.nova) - {pool})
-            wakes += [Wake(pool=sibling, urgency=queue.Urgency.WOKEN) for sibling in siblings]
+        if not change.initial:
+            concerned = self._beside(pool, before, after)
+            wakes += [Wake(pool=other, urgency=queue.Urgency.WOKEN) for other in sorted(concerned)]
         return wakes
+
+    def _beside(self, pool: str, before: View | None, after: View | None) -> set[str]:
+        """The pools of the same Nova that a change of a pool concerns.
+
+        All of them when it is about what the pool is; when it is about nodes, only those that have such a node, too, or
+        a drain among two hundred pools would cost two hundred passes at each of its steps. Two pools that both hold a
+        node include the pool itself: one of them wrote before it could know of the other.
+        """
+        view = after or before
+        if view is None:
+            return set()
+        siblings = self._of_nova(view.nova) - {pool}
+        if before is None or after is None or before.lifetime != after.lifetime:
+            return siblings
+        if before.nodes == after.nodes:
+            return set()
+        now = after.ledger
+        moved = {name for name, _ in before.ledger.items() ^ now.items()}
+        concerned = set()
+        for sibling in siblings:
+            theirs = self._pools[sibling].ledger
+            common = moved & theirs.keys()
+            if common:
+                concerned.add(sibling)
+            if any(vocabulary.CONFLICT not in (theirs[name], now.get(name, vocabulary.CONFLICT)) for name in common):
+                concerned.add(pool)
+        return concerned
 
     def _nova_changed(self, change: Change) -> None:
         nova = f"{change.namespace}/{change.name}"
@@ -334,13 +366,17 @@ class Triggers:
         if before is not None and after is not None and before.own == after.own:
             return ()
         view = after or before
-        # Only the end of a discovery is news.
+        # Of a discovery only its end is news, to those who wait for it.
         if view is None or (change.kind == "Job" and (after is None or after.own is None)):
             return ()
         if change.kind == "Registration":
             return self._on_cluster(change.name)
         if change.kind == "Node":
             return self._selecting(before, after, change.cluster)
+        if change.kind == "Job":
+            return {
+                pool for pool in self._of_nova(view.nova) if vocabulary.PENDING in self._pools[pool].ledger.values()
+            }
         if view.pool:
             return {view.pool} & self._on_cluster(change.cluster)
         return self._of_nova(view.nova)

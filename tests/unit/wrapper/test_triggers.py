@@ -16,7 +16,9 @@ KIND = {kind.name: kind for kind in triggers.KINDS}
 NOVA_API = "nova.openstack.c5c3.io/v1alpha1"
 
 
-def pool(name: str = "a", *, nova: str = "nova", selector: dict[str, str] | None = None) -> dict[str, Any]:
+def pool(
+    name: str = "a", *, nova: str = "nova", selector: dict[str, str] | None = None, **phases: str
+) -> dict[str, Any]:
     return {
         "metadata": {
             "name": name,
@@ -30,7 +32,10 @@ def pool(name: str = "a", *, nova: str = "nova", selector: dict[str, str] | None
         "spec": {"novaRef": {"name": nova}, "nodeSelector": selector or {"pool": name}},
         "status": {
             "observedGeneration": 3,
-            "nodes": [{"name": "n1", "phase": "Active", "serviceState": "up"}],
+            "nodes": [
+                {"name": node, "phase": phase, "serviceState": "up"}
+                for node, phase in (phases or {f"{name}1": "Active"}).items()
+            ],
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
@@ -115,9 +120,42 @@ def test_a_write_of_the_passes_own_wakes_nobody(known: triggers.Triggers, edit: 
     assert woken(known, change("NovaCompute", pool(), edited(pool(), edit))) == {}
 
 
-def test_what_a_pool_holds_concerns_its_siblings_and_not_itself(known: triggers.Triggers) -> None:
-    after = edited(pool(), lambda new: new["status"]["nodes"][0].update(phase="Draining"))
-    assert woken(known, change("NovaCompute", pool(), after)) == {"b": "WOKEN"}
+HOLDS, DRAINS, YIELDS = {"n1": "Active"}, {"n1": "Draining"}, {"n1": "Conflict"}
+WITHOUT = {"n2": "Active"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sibling", "expected"),
+    [
+        (HOLDS, DRAINS, YIELDS, {"b"}),
+        (HOLDS, WITHOUT, YIELDS, {"b"}),
+        (WITHOUT, YIELDS, HOLDS, {"b"}),
+        # One of the two wrote before it could know of the other, and both have to look who yields.
+        (WITHOUT, HOLDS, DRAINS, {"a", "b"}),
+        (HOLDS, YIELDS, HOLDS, {"b"}),
+        (HOLDS, DRAINS, WITHOUT, set()),
+        (HOLDS, HOLDS | {"n3": "Pending"}, WITHOUT | {"n4": "Active"}, set()),
+        (HOLDS, HOLDS, YIELDS, set()),
+    ],
+    ids=[
+        *("a drain waited for", "a node let go", "a new conflict", "both took it", "a yield"),
+        *("a drain of its own", "a node of its own", "nothing new"),
+    ],
+)
+def test_what_a_pool_holds_concerns_the_siblings_that_have_the_node_too(
+    before: dict[str, str], after: dict[str, str], sibling: dict[str, str], expected: set[str]
+) -> None:
+    index = triggers.Triggers()
+    for one in (pool("a", **before), pool("b", **sibling), pool("c", nova="other", **YIELDS)):
+        index.wakes(change("NovaCompute", None, one, initial=True))
+    became = woken(index, change("NovaCompute", pool("a", **before), pool("a", **after)))
+    assert became == dict.fromkeys(expected, "WOKEN")
+
+
+def test_a_name_that_no_node_can_have_is_passed_over() -> None:
+    view = KIND["NovaCompute"].view(pool("a", **{"two words": "Active", "": "Active", "n1": "Pending"}))
+    assert view is not None
+    assert view.ledger == {"n1": "Pending"}
 
 
 def test_a_sibling_that_goes_leaves_its_nodes_to_the_others(known: triggers.Triggers) -> None:
@@ -227,8 +265,9 @@ def job(*conditions: tuple[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("end", ["Complete", "Failed"])
-def test_the_end_of_a_host_discovery_wakes_the_pools_of_its_nova(known: triggers.Triggers, end: str) -> None:
-    assert woken(known, change("Job", job(), job((end, "True")))) == {"a": "WOKEN", "b": "WOKEN"}
+def test_the_end_of_a_host_discovery_wakes_the_pools_that_wait_for_one(known: triggers.Triggers, end: str) -> None:
+    known.wakes(change("NovaCompute", pool("b"), pool("b", n1="Active", n2="Pending")))
+    assert woken(known, change("Job", job(), job((end, "True")))) == {"b": "WOKEN"}
 
 
 def test_the_life_of_a_host_discovery_before_and_after_wakes_nobody(known: triggers.Triggers) -> None:
