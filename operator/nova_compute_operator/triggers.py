@@ -39,8 +39,8 @@ class View:
     own: Any
     # Of a pool: its spec and its deletion, a change of which concerns the other pools of the same Nova.
     lifetime: Any = None
-    # Of a pool: "node phase node phase ...", one text, because pools have thousands of nodes. A change of a node's phase
-    # concerns the other pools of the same Nova that have the node, too.
+    # Of a pool: "node phase node phase ...", one text, because pools have thousands of nodes. The change of a node's
+    # phase concerns the other pools of the same Nova that have the node, too.
     nodes: str = ""
     # `namespace/name` of the pool or of the Nova that the object belongs to.
     pool: str = ""
@@ -373,13 +373,12 @@ class Triggers:
             return self._on_cluster(change.name)
         if change.kind == "Node":
             return self._selecting(before, after, change.cluster)
-        if change.kind == "Job":
-            return {
-                pool for pool in self._of_nova(view.nova) if vocabulary.PENDING in self._pools[pool].ledger.values()
-            }
         if view.pool:
             return {view.pool} & self._on_cluster(change.cluster)
-        return self._of_nova(view.nova)
+        of_nova = self._of_nova(view.nova)
+        if change.kind == "Job":
+            of_nova = {pool for pool in of_nova if vocabulary.PENDING in self._pools[pool].ledger.values()}
+        return of_nova
 
     def _on_cluster(self, cluster: str) -> set[str]:
         return {pool for pool, view in self._pools.items() if view.cluster == cluster}
