@@ -47,7 +47,8 @@ class View:
     nova: str = ""
     # Of a pool: the target cluster that its nodes and its children are on; of a Nova: the one that it runs on.
     cluster: str = ""
-    label_keys: frozenset[str] = frozenset()
+    # Of a pool: the labels that make a Node one of its own; of a Node: those that it has.
+    labels: frozenset[tuple[str, str]] = frozenset()
     # False while no pass has looked at the object as it is now.
     seen: bool = True
     # How verbose the output of the pool's passes is to be that goes into the log; None keeps it out.
@@ -129,7 +130,7 @@ def view_novacompute(item: Object) -> View:
         pool=_identity(item),
         nova=f"{metadata.get('namespace', '')}/{(spec.get('novaRef') or {}).get('name', '')}",
         cluster=ownership.target_cluster(item),
-        label_keys=frozenset(spec.get("nodeSelector") or {}),
+        labels=frozenset(_pairs(spec.get("nodeSelector"))),
         seen=not metadata.get("deletionTimestamp") and status.get("observedGeneration") == metadata.get("generation"),
     )
 
@@ -196,9 +197,8 @@ _ENDS = ("Complete", "Failed")
 
 def view_node(item: Object) -> View:
     """A Node: its labels and its deletion. Its status and its heartbeats are not part of metadata."""
-    labels = _metadata(item).get("labels")
-    own = (_metadata(item).get("uid"), _metadata(item).get("deletionTimestamp"), _pairs(labels))
-    return View(own=own, label_keys=frozenset(labels or {}))
+    labels = frozenset(_pairs(_metadata(item).get("labels")))
+    return View(own=(_metadata(item).get("uid"), _metadata(item).get("deletionTimestamp"), labels), labels=labels)
 
 
 KINDS = (
@@ -372,7 +372,7 @@ class Triggers:
         if change.kind == "Registration":
             return self._on_cluster(change.name)
         if change.kind == "Node":
-            return self._selecting(before, after, change.cluster)
+            return self._selecting(change)
         if view.pool:
             return {view.pool} & self._on_cluster(change.cluster)
         of_nova = self._of_nova(view.nova)
@@ -386,16 +386,20 @@ class Triggers:
     def _of_nova(self, nova: str) -> set[str]:
         return {pool for pool, view in self._pools.items() if view.nova == nova}
 
-    def _selecting(self, before: View | None, after: View | None, cluster: str) -> set[str]:
-        """The pools that may count the Node in or out: a selector needs every one of its keys on the Node."""
-        views = [view for view in (before, after) if view is not None]
-        present = frozenset().union(*(view.label_keys for view in views))
-        if before is None or after is None or before.own[:2] != after.own[:2]:
-            moved = present
-        else:
-            moved = frozenset(key for key, _ in set(before.own[2]) ^ set(after.own[2]))
-        return {
-            name
-            for name, pool in self._pools.items()
-            if pool.cluster == cluster and pool.label_keys <= present and moved & (pool.label_keys | {ZONE_LABEL})
-        }
+    def _selecting(self, change: Change) -> set[str]:
+        """The pools that count the Node in or out, and where it was exchanged or moved, those that have it.
+
+        Not those that only select by the same key: with two hundred of them each label would cost two hundred passes.
+        """
+        before, after = change.before, change.after
+        was, now = (view.labels if view else frozenset() for view in (before, after))
+        exchanged = before is None or after is None or before.own[:2] != after.own[:2]
+        moved = exchanged or any(key == ZONE_LABEL for key, _ in was ^ now)
+        concerned = set()
+        for name, pool in self._pools.items():
+            selected = bool(pool.labels) and pool.labels <= now
+            counted = bool(pool.labels) and pool.labels <= was
+            has = moved and (selected or f" {change.name} " in f" {pool.nodes} ")
+            if pool.cluster == change.cluster and (selected != counted or has):
+                concerned.add(name)
+        return concerned

@@ -289,25 +289,51 @@ def selecting() -> triggers.Triggers:
     return index
 
 
-def test_a_node_label_wakes_the_pools_that_select_by_it(selecting: triggers.Triggers) -> None:
-    before, after = node(pool="a"), node(pool="none")
-    assert woken(selecting, change("Node", before, after)) == {"a": "WOKEN"}
-    assert woken(selecting, change("Node", node(pool="b", gpu="yes"), node(pool="b"))) == {"b": "WOKEN"}
+ZONE = triggers.ZONE_LABEL
+B = {"pool": "b", "gpu": "yes"}
 
 
-def test_a_label_that_no_pool_selects_by_wakes_nobody(selecting: triggers.Triggers) -> None:
-    assert woken(selecting, change("Node", node(pool="a"), node(pool="a", kernel="6.1"))) == {}
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (node(pool="a"), node(pool="none"), {"a"}),
+        (node(), node(pool="a"), {"a"}),
+        (node(**B), node(pool="b"), {"b"}),
+        (node(pool="a", gpu="yes"), node(**B), {"a", "b"}),
+        # The key is the one that they select by, the value is not.
+        (node(pool="x"), node(pool="y"), set()),
+        (node(pool="b"), node(pool="none"), set()),
+        (node(pool="a"), node(pool="a", kernel="6.1"), set()),
+        (node(**{ZONE: "az1"}, pool="a"), node(**{ZONE: "az2"}, pool="a"), {"a"}),
+        (node(**{ZONE: "az1"}), node(**{ZONE: "az2"}), set()),
+        (None, node(pool="a"), {"a"}),
+        (node(pool="a"), None, {"a"}),
+        (None, node(other="x"), set()),
+    ],
+    ids=[
+        *("taken out", "put in", "one of two labels gone", "from one pool to the other", "another value"),
+        *("never selected", "another label", "a zone", "a zone of no pool", "joins", "leaves", "joins no pool"),
+    ],
+)
+def test_a_node_wakes_the_pools_that_count_it_in_or_out(
+    selecting: triggers.Triggers,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    expected: set[str],
+) -> None:
+    assert woken(selecting, change("Node", before, after)) == dict.fromkeys(expected, "WOKEN")
 
 
-def test_a_moved_zone_wakes_the_pools_that_may_hold_the_node(selecting: triggers.Triggers) -> None:
-    before = node(pool="a", **{triggers.ZONE_LABEL: "az1"})
-    assert woken(selecting, change("Node", before, node(pool="a", **{triggers.ZONE_LABEL: "az2"}))) == {"a": "WOKEN"}
-
-
-def test_a_node_that_joins_or_leaves_wakes_the_pools_that_may_select_it(selecting: triggers.Triggers) -> None:
-    assert woken(selecting, change("Node", None, node(pool="a"))) == {"a": "WOKEN"}
-    assert woken(selecting, change("Node", node(pool="a"), None)) == {"a": "WOKEN"}
-    assert woken(selecting, change("Node", None, node(other="x"))) == {}
+@pytest.mark.parametrize(
+    "after",
+    [None, node(**{ZONE: "az2"}), {"metadata": {"name": "n1", "uid": "made-anew", "labels": {ZONE: "az1"}}}],
+    ids=["gone", "moved", "made anew"],
+)
+def test_a_node_that_goes_or_moves_wakes_the_pool_that_drains_it(after: dict[str, Any] | None) -> None:
+    index = triggers.Triggers()
+    for one in (pool("a", n1="Draining"), pool("b", n10="Draining")):
+        index.wakes(change("NovaCompute", None, one, initial=True))
+    assert woken(index, change("Node", node(**{ZONE: "az1"}), after)) == {"a": "WOKEN"}
 
 
 def test_a_first_list_of_anything_but_pools_wakes_nobody(known: triggers.Triggers) -> None:
