@@ -39,6 +39,32 @@ def test_a_deleted_trait(cloud: openstack.OpenStack, nova: nova_client.Nova, sta
     assert nova.placement(None, cloud.server.url).delete_trait("CUSTOM_GPU") == outcome
 
 
+@pytest.mark.parametrize(("status", "there"), [(204, True), (404, False)])
+def test_trait_that_is_there_is_known_without_creating_it(
+    cloud: openstack.OpenStack,
+    nova: nova_client.Nova,
+    status: int,
+    there: bool,  # noqa: FBT001
+) -> None:
+    cloud.answers[f"GET {TRAIT}"] = Reply(status=status, body={"errors": [{"detail": "x"}]})
+    assert nova.placement(None, cloud.server.url).has_trait("CUSTOM_GPU") is there
+
+
+@pytest.mark.parametrize(
+    ("status", "carried", "outcome"),
+    [(204, [], "deleted"), (204, ["CUSTOM_GPU"], "in_use"), (404, ["CUSTOM_GPU"], "gone")],
+)
+def test_deletion_is_foreseen_without_deleting(
+    cloud: openstack.OpenStack, nova: nova_client.Nova, status: int, carried: list[str], outcome: str
+) -> None:
+    cloud.answers[f"GET {TRAIT}"] = Reply(status=status, body={"errors": [{"detail": "x"}]})
+    cloud.answers["GET /traits"] = Reply(body={"traits": carried})
+    assert nova.placement(None, cloud.server.url).foresee_deletion("CUSTOM_GPU") == outcome
+    asked = [request.query for request in cloud.asked("/traits")]
+    assert asked in ([], [{"name": "in:CUSTOM_GPU", "associated": "true"}])
+    assert {request.method for request in cloud.asked(TRAIT)} == {"GET"}
+
+
 def test_a_refused_trait_says_why(cloud: openstack.OpenStack, nova: nova_client.Nova) -> None:
     detail = "The trait is invalid. A valid trait must be no longer than 255 characters."
     cloud.answers["PUT /traits/GPU"] = Reply(

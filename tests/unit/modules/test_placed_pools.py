@@ -202,6 +202,15 @@ def test_sweep_in_check_mode_deletes_nothing(world: World) -> None:
     assert [each["dryRun"] for each in sent] == [["All"], ["All"]]
 
 
+@pytest.mark.parametrize("check_mode", [True, False], ids=["dry", "for good"])
+def test_sweep_shows_what_it_deletes(world: World, *, check_mode: bool) -> None:
+    diff = swept(world, check_mode=check_mode)["diff"]
+    assert [(one["before_header"], one["before"], one["after"]) for one in diff] == [
+        ("DaemonSet openstack/pool-a-nova-compute", "pool-a-nova-compute\n", ""),
+        ("ConfigMap openstack/pool-a-config-1", "pool-a-config-1\n", ""),
+    ]
+
+
 def test_mirrors_are_reaped_where_the_pool_ran(world: World) -> None:
     world.register()
     label = {"nova.openstack.c5c3.io/compute-config-mirror": "true"}

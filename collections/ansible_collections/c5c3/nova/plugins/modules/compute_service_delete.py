@@ -100,8 +100,13 @@ def run(task: entry.Task) -> dict[str, Any]:
         given["ledger"], given["services"], given["counts"], given["pods"], given["handed_over"]
     )
     if not due or task.check_mode:
-        diff = [_difference(given["services"], service["node"]) for service in due]
-        return {"changed": bool(due), "deletions": {}, "errors": [], "diff": diff}
+        return {
+            "changed": bool(due),
+            # Whether Nova would refuse is known only when it is asked.
+            "deletions": {service["node"]: drain.DELETED for service in due},
+            "errors": [],
+            "diff": [_difference(given["services"], service["node"]) for service in due],
+        }
     cluster = task.cluster()
     nova = nova_client.open_nova_from_cluster(cluster, given["nova"])
     deletions, failed, diff = {}, [], []

@@ -80,23 +80,24 @@ def run(task: entry.Task) -> dict[str, Any]:
     pool, services = task.params["pool"], dict(task.params["services"])
     due = drain.services_to_disable(task.params["ledger"], services)
     reason = vocabulary.leaving_reason(pool["metadata"]["namespace"], pool["metadata"]["name"])
-    if not due or task.check_mode:
-        diff = [_difference(service["node"], services[service["node"]], reason) for service in due]
-        return {"changed": bool(due), "services": services, "errors": [], "diff": diff}
+    if not due:
+        return {"services": services, "errors": []}
     cluster, failed, diff = task.cluster(), [], []
     nova = nova_client.open_nova_from_cluster(cluster, task.params["nova"])
     for service in due:
         node = service["node"]
         try:
-            nova.disable_service(service["id"], reason)
+            if not task.check_mode:
+                nova.disable_service(service["id"], reason)
         except errors.CallError as error:
             failed.append({"node": node, **error.as_data()})
             continue
         diff.append(_difference(node, services[node], reason))
         services[node] = {**services[node], "status": "disabled", "disabled_reason": reason}
-        cluster.record_event(
-            pool, "Normal", "ComputeServiceDisabled", f"Disabled the compute service of {node}: {reason}"
-        )
+        if not task.check_mode:
+            cluster.record_event(
+                pool, "Normal", "ComputeServiceDisabled", f"Disabled the compute service of {node}: {reason}"
+            )
     return {"changed": True, "services": services, "errors": failed, "diff": diff}
 
 

@@ -69,15 +69,17 @@ def run(task: entry.Task) -> dict[str, Any]:
             )
             task.cluster().record_event(pool, "Warning", "RemoteChildrenAbandoned", message, once=True)
         return {"deleted": []}
-    cluster, deleted = task.target_cluster(), []
+    cluster = task.target_cluster()
+    deleted: list[tuple[str, str]] = []
     for kind in KINDS:
         if not cluster.serves(kind):
             continue
         for found in cluster.list(kind, owner.namespace, owner.labels, metadata_only=True):
             metadata = found["metadata"]
             if cluster.delete(kind, metadata["name"], owner.namespace, uid=metadata["uid"], dry_run=task.check_mode):
-                deleted.append(f"{kind} {metadata['name']}")
-    return {"changed": bool(deleted), "deleted": deleted}
+                deleted.append((kind, metadata["name"]))
+    diff = [entry.difference(f"{kind} {owner.namespace}/{name}", f"{name}\n", "") for kind, name in deleted]
+    return {"changed": bool(deleted), "deleted": [" ".join(each) for each in deleted], "diff": diff}
 
 
 def main() -> None:

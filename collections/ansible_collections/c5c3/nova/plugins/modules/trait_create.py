@@ -14,6 +14,7 @@ version_added: "0.1.0"
 author: The nova-compute-operator contributors (@c5c3)
 description:
   - Creates each trait, and says which ones this call created. Only that answer tells whose a trait is.
+  - In check mode Placement is asked which of them it knows.
   - Stops at the first call that fails and returns it in RV(errors), with what was created before.
 extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.nova]
 options:
@@ -74,18 +75,17 @@ ARGUMENTS: Final = {
 
 def run(task: entry.Task) -> dict[str, Any]:
     names = task.params["names"]
-    if not names or task.check_mode:
-        return {"changed": bool(names), "created": [], "errors": [], "diff": _differences(names)}
-    cluster, created = task.cluster(), []
+    if not names:
+        return {"created": [], "errors": []}
+    cluster = task.cluster()
+    created: list[str] = []
     try:
         placement = nova_client.open_placement(cluster, task.params["nova"])
     except errors.CallError as error:
         return {"created": [], "errors": [{**error.as_data(), "kind": error.kind or "Token"}]}
     for name in names:
         try:
-            if placement.create_trait(name):
-                created.append(name)
-                cluster.record_event(task.params["pool"], "Normal", "TraitCreated", f"Created the trait {name}")
+            is_new = not placement.has_trait(name) if task.check_mode else placement.create_trait(name)
         except errors.CallError as error:
             return {
                 "changed": bool(created),
@@ -93,6 +93,10 @@ def run(task: entry.Task) -> dict[str, Any]:
                 "diff": _differences(created),
                 "errors": [{"trait": name, **error.as_data(), "kind": "Trait"}],
             }
+        if is_new:
+            created.append(name)
+            if not task.check_mode:
+                cluster.record_event(task.params["pool"], "Normal", "TraitCreated", f"Created the trait {name}")
     return {"changed": bool(created), "created": created, "errors": [], "diff": _differences(created)}
 
 

@@ -15,6 +15,7 @@ author: The nova-compute-operator contributors (@c5c3)
 description:
   - Deletes traits that no pool needs any more. One that a resource provider still carries stays, and so does one of
     O(keep), which another pool declares.
+  - In check mode Placement is asked which of them it knows, and which a resource provider carries.
   - A call that fails is returned in RV(errors), so that the other traits go on.
 extends_documentation_fragment: [c5c3.nova.cluster, c5c3.nova.nova]
 options:
@@ -67,7 +68,7 @@ errors:
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
-from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
+from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors, kubernetes
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import nova as nova_client
 
 ARGUMENTS: Final = {
@@ -81,11 +82,12 @@ ARGUMENTS: Final = {
 
 def run(task: entry.Task) -> dict[str, Any]:
     names, keep, pool = task.params["names"], task.params["keep"], task.params["pool"]
-    if not (names or keep) or task.check_mode:
-        return {"changed": bool(names or keep), "dropped": [], "errors": [], "diff": _differences(names)}
+    if not (names or keep):
+        return {"dropped": [], "errors": []}
     cluster, failed, dropped, deleted = task.cluster(), [], list(keep), []
-    for name in keep:
-        cluster.record_event(pool, "Normal", "TraitKept", f"Kept the trait {name}: another NovaCompute declares it")
+    if not task.check_mode:
+        for name in keep:
+            cluster.record_event(pool, "Normal", "TraitKept", f"Kept the trait {name}: another NovaCompute declares it")
     if names:
         try:
             placement = nova_client.open_placement(cluster, task.params["nova"])
@@ -97,18 +99,25 @@ def run(task: entry.Task) -> dict[str, Any]:
             }
     for name in names:
         try:
-            outcome = placement.delete_trait(name)
+            outcome = placement.foresee_deletion(name) if task.check_mode else placement.delete_trait(name)
         except errors.CallError as error:
             failed.append({"trait": name, **error.as_data(), "kind": "Trait"})
             continue
         dropped.append(name)
-        if outcome == "in_use":
-            message = f"Kept the trait {name}: a resource provider that no pool manages carries it"
-            cluster.record_event(pool, "Normal", "TraitKept", message)
-        else:
+        if outcome != "in_use":
             deleted.append(name)
-            cluster.record_event(pool, "Normal", "TraitDeleted", f"Deleted the trait {name}")
+        if not task.check_mode:
+            _record(cluster, pool, name, outcome)
     return {"changed": bool(dropped), "dropped": dropped, "errors": failed, "diff": _differences(deleted)}
+
+
+def _record(cluster: kubernetes.Cluster, pool: dict[str, Any], name: str, outcome: str) -> None:
+    """Record the event that says what became of the trait."""
+    if outcome == "in_use":
+        message = f"Kept the trait {name}: a resource provider that no pool manages carries it"
+        cluster.record_event(pool, "Normal", "TraitKept", message)
+    else:
+        cluster.record_event(pool, "Normal", "TraitDeleted", f"Deleted the trait {name}")
 
 
 def _differences(names: list[str]) -> list[dict[str, Any]]:

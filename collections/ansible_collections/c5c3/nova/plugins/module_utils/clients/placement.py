@@ -32,6 +32,18 @@ class Placement:
             return "deleted"
         return "gone" if status == 404 else "in_use"
 
+    def has_trait(self, name: str) -> bool:
+        """Return whether there is such a trait, whoever created it."""
+        return self._trait("GET", name, frozenset({204, 404})) == 204
+
+    def foresee_deletion(self, name: str) -> Literal["deleted", "gone", "in_use"]:
+        """Return what `delete_trait` would return now; nothing is deleted."""
+        if not self.has_trait(name):
+            return "gone"
+        query = {"name": f"in:{name}", "associated": "true"}
+        carried = self._call("GET", "/traits", frozenset({200}), query=query).rows("traits")
+        return "in_use" if carried else "deleted"
+
     def provider(self, name: str) -> str | None:
         """Return the UUID of the resource provider of this name, a compute's hypervisor host name; None without one."""
         answer = self._call("GET", "/resource_providers", frozenset({200}), query={"name": name})
