@@ -16,7 +16,7 @@ RUN apt-get update \
 # --- the environment, made beside it
 FROM runtime AS build
 # Before this stage adds its own: what the image consists of.
-RUN dpkg-query --show --showformat '${Package}\t${Version}\t${Architecture}\n' > /tmp/debian.tsv
+RUN dpkg-query --show --showformat '${Package}\t${Version}\t${Architecture}\t${source:Package}\n' > /tmp/debian.tsv
 RUN apt-get update && apt-get install --yes --no-install-recommends python3-venv
 WORKDIR /src
 COPY requirements/product.txt requirements/build.txt requirements/
@@ -27,11 +27,9 @@ RUN python3 -m venv /tools \
  && /tools/bin/pip --python /opt/operator/bin/python install --no-cache-dir --only-binary :all: \
     --require-hashes --requirement requirements/product.txt
 COPY . .
-# ansible-test is for those who write collections, and kubernetes.aio a second client that nothing here imports: both
-# would be a third of the image.
 RUN /tools/bin/python -m hatchling build --target wheel --directory /tmp/dist \
  && /tools/bin/pip --python /opt/operator/bin/python install --no-cache-dir --no-deps /tmp/dist/*.whl \
- && rm -rf /opt/operator/lib/python3*/site-packages/ansible_test /opt/operator/lib/python3*/site-packages/kubernetes/aio \
+ && /opt/operator/bin/python tools/slim.py \
  && /opt/operator/bin/python tools/sbom.py /tmp/debian.tsv > /opt/operator/sbom.cdx.json
 
 # --- the image

@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed)
+demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed; IMAGE=1: in a container)
 	$(BIN)/python tests/e2e/demo.py
 
 test: lint sanity docs test-unit test-explorer test-plays test-versions test-chart test-lab ## everything: checks, then the tests, fast ones first
@@ -38,6 +38,9 @@ test-versions: venv ## the tests of plays again, with each release of ansible-co
 
 test-chart: venv ## the chart, linted and rendered by Helm, which is built at the first run
 	$(PYTEST) tests/chart
+
+test-image: venv ## the container image, built, looked into and run, and the demo with it, by an engine of its own or DOCKER_HOST's
+	LAB= $(PYTEST) --durations=5 tests/image
 
 test-molecule: venv ## each role by itself, and a whole pool, against a real Kubernetes and a real Nova
 	$(BIN)/python tests/run_against_lab.py -- molecule test --all
@@ -77,7 +80,7 @@ wheel: venv ## the product as one wheel, in dist/
 	$(BIN)/hatchling build --target wheel
 
 image: ## the container image; needs docker. BASE=... builds on another Debian than the pinned one
-	docker build $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg REVISION=$$(git rev-parse HEAD) \
+	docker build $(BUILD_FLAGS) $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg REVISION=$$(git rev-parse HEAD) \
 	  --tag nova-compute-operator:$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) .
 
 lock: $(BIN)/uv ## resolve the dependencies anew into requirements/
@@ -104,4 +107,4 @@ $(VENV)/.done: $(BIN)/uv requirements/dev.txt pyproject.toml
 clean: ## forget the environment and every cache of this tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .ansible build dist
 
-.PHONY: help demo test test-unit test-explorer test-plays test-versions test-chart test-molecule test-lab lint sanity docs reference bench lab lab-down wheel image lock venv clean
+.PHONY: help demo test test-unit test-explorer test-plays test-versions test-chart test-image test-molecule test-lab lint sanity docs reference bench lab lab-down wheel image lock venv clean

@@ -3,8 +3,8 @@
 
     python tools/sbom.py [debian.tsv] > sbom.cdx.json
 
-A line of the file is a package's name, version and architecture, as dpkg-query prints them. The document has no clock
-and no chance in it: the same environment gives the same text.
+A line of the file is a package's name, version, architecture and source, as dpkg-query prints them. The document has no
+clock and no chance in it: the same environment gives the same text.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 PRODUCT = "nova-compute-operator"
 _LONGEST_LICENCE = 100
+_DOC = pathlib.Path("/usr/share/doc")
 
 Component = dict[str, Any]
 
@@ -49,12 +50,29 @@ def licences(metadata: importlib.metadata.PackageMetadata) -> Component:
     return {"licenses": [{"license": {"name": name}} for name in names]} if names else {}
 
 
-def debian_packages(lines: Iterable[str]) -> Iterator[Component]:
-    """Every package of a list of name, version and architecture; its licence is in /usr/share/doc of the image."""
-    for line in lines:
-        name, version, architecture = line.rstrip("\n").split("\t")
-        purl = f"pkg:deb/debian/{name}@{version}?arch={architecture}"
-        yield {"type": "library", "name": name, "version": version, "purl": purl}
+def debian_packages(lines: Iterable[str], doc: pathlib.Path = _DOC) -> Iterator[Component]:
+    """Every package of a list of name, version, architecture and source, with what its copyright file names."""
+    rows = [line.rstrip("\n").split("\t") for line in lines]
+    for name, version, architecture, source in rows:
+        # A slim Debian drops the links that lead from a package's folder to that of another of the same source.
+        siblings = [name, *(other for other, _, _, its_source in rows if its_source == source)]
+        texts = [doc / sibling / "copyright" for sibling in siblings]
+        text = next((path.read_text(encoding="utf-8", errors="replace") for path in texts if path.is_file()), "")
+        yield {
+            "type": "library",
+            "name": name,
+            "version": version,
+            "purl": f"pkg:deb/debian/{name}@{version}?arch={architecture}",
+            "licenses": [
+                {"license": {"name": licence}} for licence in debian_licences(text) or [f"as of Debian's {source}"]
+            ],
+        }
+
+
+def debian_licences(text: str) -> list[str]:
+    """The licences that a copyright file names: its own fields, else the common licences that it points to."""
+    fields = set(re.findall(r"^License: *(\S.*?) *$", text, re.MULTILINE))
+    return sorted(fields or set(re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", text)))
 
 
 def document(components: Iterable[Component]) -> Component:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image, as far as its files tell: `make image` builds it, which takes a container engine."""
+"""The image, as far as its files tell. What is in it, and that it runs, is seen by tests/image with an engine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_whatever_is_installed_was_locked() -> None:
 
 
 def test_the_bill_of_materials_names_every_distribution_once_with_its_licence(sbom: object) -> None:
-    packages = ["tini\t0.19.0-1\tamd64"]
+    packages = ["tini\t0.19.0-1\tamd64\ttini"]
     document = sbom.document([*sbom.python_packages(), *sbom.debian_packages(packages)])  # type: ignore[attr-defined]
     assert document["metadata"]["component"]["version"] == PROJECT["version"]
     purls = [component["purl"] for component in document["components"]]
@@ -62,3 +62,24 @@ def test_the_bill_of_materials_names_every_distribution_once_with_its_licence(sb
         if component["purl"].startswith("pkg:pypi/") and not component.get("licenses")
     }
     assert unlicensed == set(), f"{sys.executable} has distributions that do not say their licence"
+
+
+def test_the_licences_of_a_debian_package_are_those_that_its_copyright_file_names(
+    sbom: object, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "libone").mkdir()
+    (tmp_path / "libone" / "copyright").write_text("Files: *\nLicense: Expat\n\nFiles: a\nLicense: GPL-2+\n text\n")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "copyright").write_text("The text is in /usr/share/common-licenses/LGPL-2.1.\n")
+    lines = ["libone\t1\tamd64\tone", "libone-data\t1\tall\tone", "old\t1\tall\told", "bare\t1\tall\tbase"]
+    found = {
+        component["name"]: [licence["license"]["name"] for licence in component["licenses"]]
+        for component in sbom.debian_packages(lines, tmp_path)  # type: ignore[attr-defined]
+    }
+    assert found == {
+        "libone": ["Expat", "GPL-2+"],
+        # Of the same source, and its own folder was a link to the other's.
+        "libone-data": ["Expat", "GPL-2+"],
+        "old": ["LGPL-2.1"],
+        "bare": ["as of Debian's base"],
+    }
