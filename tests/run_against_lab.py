@@ -30,7 +30,7 @@ FIRST = (
 )
 SECOND = (
     *("tests/e2e/test_hypervisor_operator.py", "tests/e2e/test_killed_operator.py"),
-    *("tests/e2e/test_by_hand.py", "tests/e2e/test_chart.py", "tests/e2e/test_pages.py"),
+    *("tests/e2e/test_by_hand.py", "tests/e2e/installed", "tests/e2e/test_pages.py"),
 )
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
 MOLECULE = ("--", "molecule", "test", "--all")

@@ -31,6 +31,8 @@ _FIRST_PORT = 23000
 
 #: The namespace of everything the operator reads, as in the spec's example.
 NAMESPACE = "openstack"
+#: On a target cluster the namespace of the account that the operator has there.
+ACCESS_NAMESPACE = "c5c3-access"
 CONTROL_NODE = "control"
 COMPUTE_NODES = ("compute-1", "compute-2", "compute-3")
 #: How many compute nodes a target cluster has; they are called after it, as `edge-1`.

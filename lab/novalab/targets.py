@@ -30,7 +30,7 @@ REGISTRATION_LABEL = "sigs.k8s.io/multicluster-runtime-kubeconfig"
 MIRROR_LABEL = "nova.openstack.c5c3.io/compute-config-mirror"
 RIGHTS = pathlib.Path(__file__).resolve().parents[2] / "config" / "target-cluster"
 
-ACCESS_NAMESPACE = "c5c3-access"
+ACCESS_NAMESPACE = labs.ACCESS_NAMESPACE
 ACCOUNT = "nova-compute-operator"
 _TOKEN_SECRET = "nova-compute-operator-token"
 _TOKEN_SECONDS = 30.0

@@ -137,7 +137,8 @@ def pytest_runtest_makereport(
     report = yield
     if report.when == "call":
         item.stash[_PASSED] = report.passed
-    known = getattr(item, "funcargs", {}).get("idle_world")
+    made = getattr(item, "funcargs", {})
+    known = made.get("idle_world", made.get("world"))
     if report.failed and isinstance(known, worlds.World):
         report.sections.append(("what there was", known.evidence()))
     return report

@@ -20,13 +20,17 @@ _OPTIONS = {
     "kubeControllerManagerNodeMonitorGracePeriodMilliseconds": 24000,
 }
 #: One line for each write, with its user agent: it shows who changed something, and that nobody did. Of the service
-#: accounts of the lab's namespace every call: it shows which rights an operator there uses, and which it lacks.
+#: accounts of the lab's namespace, and of the one that a target cluster gives the operator, every call: it shows which
+#: rights an operator uses, and which it lacks.
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [
-        {"level": "Metadata", "userGroups": [f"system:serviceaccounts:{lab.NAMESPACE}"]},
+        {
+            "level": "Metadata",
+            "userGroups": [f"system:serviceaccounts:{name}" for name in (lab.NAMESPACE, lab.ACCESS_NAMESPACE)],
+        },
         {"level": "None", "verbs": ["get", "list", "watch"]},
         {"level": "None", "resources": [{"group": "coordination.k8s.io"}, {"group": "", "resources": ["events"]}]},
         {"level": "Metadata"},

@@ -2,26 +2,23 @@
 """The operator as a cluster has it: the wheel in a pod of the chart's Deployment, with the chart's rights.
 
 The lab's pods share the machine's network and see its root, so the pod runs the command of an environment on the
-machine, on ports of its own.
+machine, on ports of its own. Several replicas have one address each, that of their node.
 """
 
 from __future__ import annotations
 
 import pathlib
 import socket
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from chart import helm
-from e2e.world import cluster, logs, stand, waiting, wheel, writes
+from e2e.world import cluster, logs, rights, stand, waiting, wheel, writes
 
 _START_SECONDS = 180.0
 _END_SECONDS = 90.0
+_HOSTNAME = "kubernetes.io/hostname"
 _LABELS = {"app.kubernetes.io/name": "nova-compute-operator", "app.kubernetes.io/instance": helm.RELEASE}
-_FORBIDDEN = "forbid"
-
-#: (API group, resource with its subresource, verb), as rules of RBAC name a right.
-Right = tuple[str, str, str]
 
 
 class InstalledOperator:
@@ -36,14 +33,18 @@ class InstalledOperator:
         self._before: dict[pathlib.Path, int] = {}
         self._values: dict[str, Any] = {}
 
-    def start(self, **values: Any) -> str:
+    def start(self, *, nodes: Sequence[str] = (), **values: Any) -> str:
         """Install the chart with these values over those that the lab asks for; returns what Helm says.
 
-        Returns when the Deployment is available. Raises AssertionError when it does not come to that.
+        With nodes it has as many replicas, one on each of them. Returns when the Deployment is available. Raises
+        AssertionError when it does not come to that.
         """
         log = self._stand.audit_log()
         self._before = {log: log.stat().st_size}
-        self._values = of_the_lab(self._folder, self._poll_scale) | values
+        self._values = of_the_lab(self._folder, self._poll_scale)
+        if nodes:
+            self._values = side_by_side(self._values, nodes)
+        self._values |= values
         return self._helm(
             *("install", helm.RELEASE, str(helm.CHART), "--values", self._chart.values(self._values)),
             *("--wait", "--timeout", f"{_START_SECONDS:.0f}s"),
@@ -81,48 +82,41 @@ class InstalledOperator:
         """The end of its log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self._logs() else "(no log)"
 
-    def lines(self) -> list[dict[str, Any]]:
-        """The log as data; a line that is none of the operator's own is left out."""
-        return logs.lines(self._logs())
+    def lines(self, *, pod: str = "") -> list[dict[str, Any]]:
+        """The log, or that of one pod, as data; a line that is none of the operator's own is left out."""
+        return logs.lines(self._logs(pod))
 
-    def passes(self) -> list[dict[str, Any]]:
-        """The log lines of the passes that ended, oldest first."""
-        return logs.passes(self.lines())
+    def passes(self, *, pod: str = "") -> list[dict[str, Any]]:
+        """The log lines of the passes that ended, or of those of one pod, oldest first."""
+        return logs.passes(self.lines(pod=pod))
 
     # --- its rights
 
-    def granted(self) -> set[Right]:
+    def granted(self) -> set[rights.Right]:
         """What the roles of the chart allow it."""
-        return {
-            (group, resource, verb)
-            for (kind, _), item in self._chart.rendered(**self._values).items()
-            if kind in ("Role", "ClusterRole")
-            for rule in item["rules"]
-            for group in rule["apiGroups"]
-            for resource in rule["resources"]
-            for verb in rule["verbs"]
-        }
+        return rights.granted(self._chart.rendered(**self._values).values())
 
-    def used(self) -> set[Right]:
-        """What it asked the API server for since it was installed, and got."""
-        return {_right(entry) for entry in self._calls() if "objectRef" in entry and not _is_refused(entry)}
+    def used(self, *, pod: str = "") -> set[rights.Right]:
+        """What it, or one pod of it, asked the API server for since it was installed, and got."""
+        return rights.used(self.calls(pod=pod))
 
     def refused(self) -> list[str]:
         """The calls since it was installed that its rights did not allow: verb and address."""
-        return [f"{entry['verb']} {entry['requestURI']}" for entry in self._calls() if _is_refused(entry)]
+        return rights.refused(self.calls())
 
-    def _calls(self) -> list[dict[str, Any]]:
-        user = f"system:serviceaccount:{helm.NAMESPACE}:{helm.FULLNAME}"
+    def calls(self, *, pod: str = "") -> list[rights.Entry]:
+        """What the API server noted of its calls, or of those of one pod, since it was installed."""
         entries = writes.all_entries(self._stand, since=self._before)
-        return [entry for entry in entries if entry["user"]["username"] == user]
+        return rights.by(f"{helm.NAMESPACE}:{helm.FULLNAME}", entries, pod=pod)
 
     def _helm(self, *arguments: str) -> str:
         done = self._chart.helm.run(*arguments, "--namespace", helm.NAMESPACE, kubeconfig=self._stand.lab.kubeconfig)
         assert done.returncode == 0, f"helm {arguments[0]}: exit {done.returncode}\n{done.stderr}\n{self.tail()}"
         return done.stdout
 
-    def _logs(self) -> list[pathlib.Path]:
-        found = (self._stand.lab.logs / "pods").glob(f"{helm.NAMESPACE}_{helm.FULLNAME}-*/operator.*.log")
+    def _logs(self, pod: str = "") -> list[pathlib.Path]:
+        pods = pod or f"{helm.FULLNAME}-*"
+        found = (self._stand.lab.logs / "pods").glob(f"{helm.NAMESPACE}_{pods}/operator.*.log")
         return sorted(found, key=lambda path: path.stat().st_mtime)
 
 
@@ -143,14 +137,31 @@ def of_the_lab(folder: pathlib.Path, poll_scale: float | None) -> dict[str, Any]
     }
 
 
-def _right(entry: Mapping[str, Any]) -> Right:
-    about = entry["objectRef"]
-    subresource = f"/{about['subresource']}" if about.get("subresource") else ""
-    return about.get("apiGroup", ""), about["resource"] + subresource, entry["verb"]
+def side_by_side(values: dict[str, Any], nodes: Sequence[str]) -> dict[str, Any]:
+    """These values for a replica on each of the nodes, which listens at its pod's address alone.
 
-
-def _is_refused(entry: Mapping[str, Any]) -> bool:
-    return (entry.get("annotations") or {}).get("authorization.k8s.io/decision") == _FORBIDDEN
+    That is the address of its node: so the replicas meet on no port, though they share the machine.
+    """
+    address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    here = {"key": _HOSTNAME, "operator": "In", "values": list(nodes)}
+    apart = {"topologyKey": _HOSTNAME, "labelSelector": {"matchLabels": _LABELS}}
+    flags = {
+        "metrics": "metrics-bind-address",
+        "health": "health-probe-bind-address",
+        "webhook": "webhook-bind-address",
+    }
+    return values | {
+        "replicas": len(nodes),
+        "nodeSelector": {},
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}
+            },
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]},
+        },
+        "extraEnv": [*values["extraEnv"], address],
+        "extraArgs": [f"--{flag}=$(POD_IP):{values[server]['port']}" for server, flag in flags.items()],
+    }
 
 
 def _free_port() -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import rich.console
 import yaml
-from e2e.world import cluster, stand
+from e2e.world import cluster, rights, stand
 from novalab import bringup, progress, targets
 from novalab import lab as labs
 from novalab.kubernetes import cluster as kubernetes_cluster
@@ -30,7 +30,7 @@ class Target:
     def __init__(self, the_stand: stand.Stand, lab: labs.Lab) -> None:
         self.lab = lab
         self._stand = the_stand
-        self._entries_read = 0
+        self._bytes_read = 0
 
     @property
     def name(self) -> str:
@@ -72,17 +72,26 @@ class Target:
         """Take away the Nova that was placed there, with the pods behind it."""
         targets.remove_nova(self._stand.lab, self.lab)
 
+    def calls(self) -> list[rights.Entry]:
+        """What its API server noted of the operator's calls since this was last asked."""
+        with control_plane.audit_log(self.lab).open("rb") as file:
+            file.seek(self._bytes_read)
+            # A line that is being written now counts next time.
+            lines, newline, _ = file.read().rpartition(b"\n")
+        self._bytes_read += len(lines) + len(newline)
+        account = f"{targets.ACCESS_NAMESPACE}:{targets.ACCOUNT}"
+        return rights.by(account, [json.loads(line) for line in lines.splitlines()])
+
     def proxied(self) -> set[str]:
         """The verbs of the writes that the operator sent through the cluster's service proxy since the last call."""
-        account = f"system:serviceaccount:{targets.ACCESS_NAMESPACE}:{targets.ACCOUNT}"
-        entries = control_plane.audit_log(self.lab).read_text().splitlines()
-        noted = [json.loads(line) for line in entries[self._entries_read :]]
-        self._entries_read = len(entries)
-        return {
-            one["verb"]
-            for one in noted
-            if (one.get("objectRef") or {}).get("subresource") == "proxy" and one["user"]["username"] == account
-        }
+        used = rights.used(self.calls())
+        return {verb for _, resource, verb in used if resource == "services/proxy" and verb != "get"}
+
+    @staticmethod
+    def granted() -> set[rights.Right]:
+        """What the manifests of `config/target-cluster` allow the operator there."""
+        manifests = sorted(targets.RIGHTS.glob("*.yaml"))
+        return rights.granted(item for path in manifests for item in yaml.safe_load_all(path.read_text()))
 
     def children(self, pool: str) -> list[str]:
         """What carries the pool's ownership labels, as ``Kind/name``, sorted."""

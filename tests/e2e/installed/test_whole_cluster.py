@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart, installed: the wheel in a pod of its Deployment does the whole job with the chart's rights alone."""
+"""One operator for the whole cluster: it does its job with the chart's rights alone, and needs all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from e2e.conftest import POLL_SCALE
-from e2e.world import cluster, installed, pools, stand
+from e2e.world import cluster, installed, pools
 from e2e.world import world as worlds
 
 NODES = ("compute-1", "compute-3")
@@ -33,26 +30,6 @@ OTHERWISE_USED = {
 
 #: Of them, those that this life may come to use: it depends on the moment in which a Job ends.
 BY_THE_MOMENT = {("batch", "jobs", "delete")}
-
-
-@pytest.fixture
-def operator(the_stand: stand.Stand) -> Iterator[installed.InstalledOperator]:
-    one = installed.InstalledOperator(the_stand, poll_scale=POLL_SCALE)
-    try:
-        yield one
-    finally:
-        one.stop()
-
-
-@pytest.fixture
-def world(
-    the_stand: stand.Stand, operator: installed.InstalledOperator, flavor: str, image: str
-) -> Iterator[worlds.World]:
-    one = worlds.World(the_stand, operator, flavor=flavor, image=image)
-    try:
-        yield one
-    finally:
-        one.clean_up()
 
 
 def test_a_pool_lives_and_goes_without_a_call_that_is_refused(
@@ -83,15 +60,3 @@ def test_the_webhooks_of_the_chart_refuse_a_pool(world: worlds.World, operator: 
     manifest = pools.manifest("refused", world.selector(), tolerations=[{"operator": "Exists"}])
     with pytest.raises(cluster.RefusedError, match=r"tolerates kvm\.cloud\.sap/offboarding:NoExecute"):
         world.cluster.apply(manifest)
-
-
-def test_an_operator_of_one_namespace_may_not_list_nodes_and_says_so(
-    world: worlds.World, operator: installed.InstalledOperator
-) -> None:
-    operator.start(rbac={"namespaceScoped": True}, webhook={"enabled": False})
-    name, _ = world.new_pool()
-    world.wait_verdict(name, "NodesReady", "False NodesForbidden")
-    world.cluster.delete("NovaCompute", name)
-    world.wait_gone(name)
-    assert {call.partition("?")[0] for call in operator.refused()} == {"list /api/v1/nodes"}
-    assert {right for right in operator.used() if right not in operator.granted()} == set()
