@@ -92,6 +92,12 @@ class Cloud:
         rows = self._call("placement", "GET", "/resource_providers", microversion=_PLACEMENT)["resource_providers"]
         return {row["name"]: row["uuid"] for row in rows}
 
+    def traits(self) -> list[str]:
+        """The custom traits that Placement knows, whoever created them."""
+        return sorted(
+            self._call("placement", "GET", "/traits?name=startswith:CUSTOM_", microversion=_PLACEMENT)["traits"]
+        )
+
     # --- Glance
 
     def create_image(self, name: str, data: bytes) -> str:
