@@ -26,7 +26,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 siblings:
-  description: The other pools of the same Nova, on whatever cluster, as JSON text.
+  description:
+    - The other pools of the same Nova, on whatever cluster, as JSON text, as far as later steps read them.
+    - One node stands for all of a pool that have the same phase, zone and traits.
   returned: success
   type: str
   sample: >-

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, vocabulary
 
@@ -17,6 +17,9 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions,
 Entry = dict[str, Any]
 #: Node name to labels, of the nodes that exist.
 Nodes = Mapping[str, Mapping[str, str]]
+
+_TRIMMED_METADATA: Final = ("name", "namespace", "creationTimestamp", "deletionTimestamp")
+_TRIMMED_SPEC: Final = ("novaRef", "targetClusterRef", "nodeSelector", "traits", "hostTraits")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,13 +76,18 @@ def siblings(pool: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> lis
 
 
 def trimmed(pool: Mapping[str, Any]) -> dict[str, Any]:
-    """What later steps read of a sibling: a pool of a thousand nodes need not travel with all its managed fields."""
-    metadata = {
-        key: pool["metadata"][key]
-        for key in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "finalizers")
-        if key in pool["metadata"]
-    }
-    return {"metadata": metadata, "spec": pool["spec"], "status": {"nodes": pool.get("status", {}).get("nodes", [])}}
+    """What the steps after the nodes read of a sibling, so that large pools need not travel with each other.
+
+    Of its nodes that is in which zones it holds some and which traits it records: one node stands for all of the same
+    phase, zone and traits.
+    """
+    metadata = {key: pool["metadata"][key] for key in _TRIMMED_METADATA if key in pool["metadata"]}
+    spec = {key: pool["spec"][key] for key in _TRIMMED_SPEC if key in pool["spec"]}
+    nodes: dict[tuple[Any, ...], Entry] = {}
+    for entry in pool.get("status", {}).get("nodes", []):
+        kind = (entry["phase"], entry.get("zone"), tuple(entry.get("traits") or ()))
+        nodes.setdefault(kind, {key: entry[key] for key in ("name", "phase", "zone", "traits") if key in entry})
+    return {"metadata": metadata, "spec": spec, "status": {"nodes": list(nodes.values())}}
 
 
 def rivals(pool: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> list[Pool]:
