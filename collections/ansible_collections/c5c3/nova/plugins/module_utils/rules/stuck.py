@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, phases, report, vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions, ownership, phases, report, vocabulary
 
 Finding = dict[str, str]
 
@@ -56,7 +56,7 @@ def explain(pool: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
     findings = [
         *_stopped_pass(pool),
         *_unusable_nova(pool, node["nova_ready"]),
-        *_failed_calls(node["errors"]),
+        *_failed_calls(pool, node["errors"]),
         *_by_phase(pool, entry, node),
     ]
     return {
@@ -118,19 +118,22 @@ def _unusable_nova(pool: Mapping[str, Any], found: Mapping[str, Any] | None) -> 
         )
 
 
-def _failed_calls(errors: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def _failed_calls(pool: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     for error in errors:
-        yield _finding(f"a call fails: {conditions.describe(error)}", _way_out(error))
+        yield _finding(f"a call fails: {conditions.describe(error)}", _way_out(pool, error))
 
 
-def _way_out(error: Mapping[str, Any]) -> str:
+def _way_out(pool: Mapping[str, Any], error: Mapping[str, Any]) -> str:
     system, status = error.get("system"), error.get("status")
     whose = {"kubernetes": "the API server", "keystone": "Keystone", "nova": "Nova's API", "placement": "Placement"}
     named = whose.get(str(system), str(system))
     if status is None:
         return f"{named} gives no answer: look at its pods, its Service and the NetworkPolicies in front of it"
     if status in (401, 403) and system == "kubernetes":
-        return "whoever runs this lacks the right: give it, or run it as the operator's service account"
+        there = (
+            "; on the target cluster it is the account of its registration" if ownership.target_cluster(pool) else ""
+        )
+        return f"whoever runs this lacks the right: give it, or run it as the operator's service account{there}"
     if status in (401, 403):
         return "the service user of the Nova needs the right password and the admin role"
     # Of the Secrets that are read here, only that of the service user has to be there.
