@@ -130,9 +130,8 @@ def _way_out(pool: Mapping[str, Any], error: Mapping[str, Any]) -> str:
     if status is None:
         return f"{named} gives no answer: look at its pods, its Service and the NetworkPolicies in front of it"
     if status in (401, 403) and system == "kubernetes":
-        there = (
-            "; on the target cluster it is the account of its registration" if ownership.target_cluster(pool) else ""
-        )
+        placed = ownership.target_cluster(pool)
+        there = f"; on {placed} it is the account of its registration" if placed else ""
         return f"whoever runs this lacks the right: give it, or run it as the operator's service account{there}"
     if status in (401, 403):
         return "the service user of the Nova needs the right password and the admin role"
