@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other operators keep on a target cluster, and a pool that may not touch it: traits, VPA, Nodes."""
+"""The operator's rights on a target cluster: what it does with them, what it says without, and that it needs all."""
 
 from __future__ import annotations
 
@@ -8,12 +8,25 @@ from collections.abc import Callable
 import pytest
 from e2e.conditions import hypervisors as stand_ins
 from e2e.conditions import objects
-from e2e.world import cluster, placed
+from e2e.test_by_hand import play
+from e2e.world import cluster, placed, rights
 from e2e.world import world as worlds
 from novalab import crds
 
 TRAIT = "CUSTOM_PLACED"
 VPAS = f"/apis/autoscaling.k8s.io/v1/namespaces/{cluster.NAMESPACE}/verticalpodautoscalers"
+
+#: Rights that these lives of two pools have no use for, and what uses them.
+OTHERWISE_USED = {
+    ("apps", "daemonsets", "create"): "an apply that makes the object, which is noted as a patch",
+    ("autoscaling.k8s.io", "verticalpodautoscalers", "create"): "an apply that makes the object, noted as a patch",
+    ("", "configmaps", "get"): "a configuration that another pass has just created",
+    ("batch", "jobs", "delete"): "a discovery Job that has ended, when another is needed",
+    ("kvm.cloud.sap", "hypervisors", "list"): "pools of many nodes",
+}
+
+#: Of them, those that these lives may come to use: it depends on the moment in which a Job ends.
+BY_THE_MOMENT = {("batch", "jobs", "delete")}
 
 
 @pytest.fixture
@@ -93,3 +106,43 @@ def test_cluster_whose_nodes_may_not_be_read_is_named(world: worlds.World, edge:
         assert "HTTP 403" in said["message"]
         assert edge.children(name) == []
     world.wait_verdict(name, "NodesReady", "False NoMatchingNodes")
+
+
+def test_a_pool_beside_its_nova_and_one_away_from_it_use_every_right_and_lack_none(
+    world: worlds.World, edge: placed.Target, there: objects.Objects, install: Callable[..., None]
+) -> None:
+    for kinds in ("hypervisors", "vpa"):
+        install(kinds, on_target=True)
+    world.wait("Hypervisors are served", lambda: there.is_there(stand_ins.PATH))
+    hypervisors = stand_ins.Hypervisors(there)
+    hypervisors.make(placed.NODE)
+    world.undo.callback(edge.remove_nova)
+    nova = edge.place_nova()
+    edge.calls()
+
+    spec = {"traits": [TRAIT], "verticalAutoscaling": {"updateMode": "Off"}}
+    name, selector = world.new_placed_pool(edge, placed.NODE, nova=nova, **spec)
+    world.wait_verdict(name, "TraitsReady", "True WaitingForHypervisorOperator")
+    hypervisors.report(placed.NODE, [TRAIT])
+    world.wait_settled(name, placed.NODE)
+    server = world.boot(placed.NODE)
+    edge.cluster.set_labels(placed.NODE, dict.fromkeys(selector))
+    world.wait_draining(name, placed.NODE, 1)
+    explained = play(world, "explain_drain", name)
+    assert explained.returncode == 0, explained.stdout
+    world.delete_server(server)
+    world.wait_dropped(name, placed.NODE)
+    world.cluster.delete("NovaCompute", name)
+    world.wait_gone(name)
+
+    # What is there of a Nova that lives elsewhere is a mirror, and goes with the last pool.
+    away, _ = world.new_placed_pool(edge)
+    world.wait_verdict(away, "NodesReady", "False NoMatchingNodes")
+    world.cluster.delete("NovaCompute", away)
+    world.wait_gone(away)
+    assert "ComputeConfigMirrorReaped" in world.reasons(away)
+
+    calls = edge.calls()
+    assert rights.refused(calls) == []
+    assert edge.granted() - rights.used(calls) - BY_THE_MOMENT == set(OTHERWISE_USED) - BY_THE_MOMENT
+    assert rights.used(calls) <= edge.granted()
