@@ -3,6 +3,8 @@
 """The main job on the real thing, to be watched: a pool comes up, a node drains, the pool goes. ``make demo``.
 
 TARGET=1 has the pool on a target cluster, TARGET_NOVA=1 its Nova as well; with TARGET=2 they are on two different ones.
+IMAGE=<tag> runs the operator from that image, IMAGE=1 from the one of this tree, which is built: by the engine that
+DOCKER_HOST names, else by one that is brought up for the demo.
 
 Every step is asserted. A miss ends it with exit code 1 and the evidence. KEEP=1 leaves everything up, else all that
 the demo made is taken away again.
@@ -21,7 +23,7 @@ sys.path[0] = str(TESTS)
 
 from e2e import setting, stage, steps  # noqa: E402 - found only now
 from e2e.scene import Scene  # noqa: E402
-from e2e.world import waiting  # noqa: E402
+from e2e.world import operator_process, waiting  # noqa: E402
 
 _MISSES = (AssertionError, *waiting.UNREACHABLE)
 
@@ -29,6 +31,8 @@ _MISSES = (AssertionError, *waiting.UNREACHABLE)
 def main() -> int:
     """Perform all steps; returns the exit code."""
     keep = os.environ.get("KEEP", "") not in ("", "0")
+    if keep and os.environ.get("IMAGE") == "1" and not os.environ.get("DOCKER_HOST"):
+        raise SystemExit("KEEP=1 with IMAGE=1 takes an engine that is there after the demo: DOCKER_HOST names it")
     the_setting = setting.Setting.asked_for()
     the_stage = stage.Stage(len(steps.of(the_setting)))
     scene = Scene(the_stage, the_setting)
@@ -89,7 +93,9 @@ def say_what_next(scene: Scene) -> None:
     print("  kubectl get novacomputes -n openstack -w          # after applying the pool of step 4 again")
     print("  openstack compute service list --service nova-compute --long")
     print(f"  tail -f {operator.log}")
-    print(f"\nTo take it away: kill {operator.pid}; make lab-down LAB={name}")
+    # In a pod it goes with the lab.
+    ends = f"kill {operator.pid}; " if isinstance(operator, operator_process.OperatorProcess) else ""
+    print(f"\nTo take it away: {ends}make lab-down LAB={name}")
 
 
 if __name__ == "__main__":

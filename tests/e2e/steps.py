@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from chart import helm
 from e2e.scene import POOL, MissError, Scene, markers
 from e2e.setting import Setting
 from e2e.world import cluster, installed, operator_process, placed, pools, stand
+from image import bases, building, engines
 from novalab import lab as labs
 from novalab import targets
 
@@ -92,10 +94,10 @@ _CRD = "CustomResourceDefinition"
 
 
 def start_operator(scene: Scene) -> None:
-    image = os.environ.get("IMAGE", "")
+    image, engine = find_image(scene)
     if image:
         scene.operator = operator_process.OperatorProcess(
-            scene.stand, scene.stand.lab.logs / "operator.log", image=image
+            scene.stand, scene.stand.lab.logs / "operator.log", image=image, engine=engine
         )
         scene.undo.append(("the operator has ended in order", scene.operator.stop))
         scene.operator.start()
@@ -109,6 +111,19 @@ def start_operator(scene: Scene) -> None:
             scene.stage.say(line)
     scene.expect(scene.operator.runs, "the operator is ready")
     scene.stage.say(f"its log: {scene.operator.log}")
+
+
+def find_image(scene: Scene) -> tuple[str, Mapping[str, str]]:
+    """The image that IMAGE asks for, built for IMAGE=1, and what names its engine; empty for none."""
+    asked = os.environ.get("IMAGE", "")
+    if asked != "1":
+        return asked, {}
+    the_engine = contextlib.ExitStack()
+    engine = the_engine.enter_context(engines.opened())
+    scene.undo.append(("the container engine is left as it was", the_engine.close))
+    scene.stage.command("make image")
+    with scene.stage.waiting("the image is built"):
+        return building.build(engine, bases.find(engine)), engine.environment
 
 
 def apply_pool(scene: Scene) -> None:
@@ -308,6 +323,10 @@ def _rolled_out(scene: Scene) -> bool:
     return bool(status.get("updatedNumberScheduled") == status["desiredNumberScheduled"] == count)
 
 
+_POD = "The chart runs the built wheel in a pod, whose ServiceAccount has the chart's rights and no others."
+_CONTAINER = "The image runs in a container with a read-only root and no capability, as the lab's administrator."
+
+
 def of(setting: Setting) -> tuple[Step, ...]:
     """The steps of the demo in a setting."""
     return (
@@ -320,7 +339,7 @@ def of(setting: Setting) -> tuple[Step, ...]:
         Step(name="The CRD is applied", why="Kubernetes learns what a NovaCompute is.", act=apply_crd),
         Step(
             name="The operator starts",
-            why="The chart runs the built wheel in a pod, whose ServiceAccount has the chart's rights and no others.\n"
+            why=f"{_CONTAINER if os.environ.get('IMAGE') else _POD}\n"
             "It watches NovaComputes and runs a pass of the playbook over each when one is due.",
             act=start_operator,
         ),

@@ -44,9 +44,12 @@ class Cloud:
         self._compute("PUT", f"/os-services/{self.services()[host]['id']}", {"status": "enabled"})
 
     def hypervisors(self) -> set[str]:
-        """The hosts whose hypervisor Nova lists: only a host with a host mapping is among them."""
-        rows = self._compute("GET", "/os-hypervisors/detail")["hypervisors"]
-        return {row["service"]["host"] for row in rows}
+        """The hosts whose hypervisor Nova lists: only a host with a host mapping is among them.
+
+        Not their details: for those Nova asks each nova-compute, and answers 500 while one is being restarted.
+        """
+        rows = self._compute("GET", "/os-hypervisors")["hypervisors"]
+        return {row["hypervisor_hostname"] for row in rows}
 
     def aggregates(self) -> dict[str, Row]:
         """The host aggregates by name."""

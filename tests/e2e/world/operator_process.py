@@ -11,9 +11,10 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 
-from e2e.world import cluster, logs, stand, waiting
+from e2e.world import cluster, container, logs, stand, waiting
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
 # -P keeps the folder it is started from out of the search for modules, one of which it would shadow.
@@ -26,11 +27,21 @@ class OperatorProcess:
     """One operator for one lab. It can be started again after it was stopped or killed; the log goes on."""
 
     def __init__(
-        self, the_stand: stand.Stand, log: pathlib.Path, *, poll_scale: float | None = None, image: str = ""
+        self,
+        the_stand: stand.Stand,
+        log: pathlib.Path,
+        *,
+        poll_scale: float | None = None,
+        image: str = "",
+        engine: Mapping[str, str] | None = None,
     ) -> None:
-        """With an image, a container engine runs it on the machine's network, as a cluster would: read-only."""
+        """With an image, a container engine runs it on the machine's network, as a cluster would: read-only.
+
+        ``engine`` has the variables that name the engine to its client, where those of this process do not.
+        """
         self._stand = the_stand
         self._image = image
+        self._engine = dict(engine or {})
         self._poll_scale = poll_scale
         self._process: subprocess.Popen[bytes] | None = None
         self.log = log
@@ -45,7 +56,7 @@ class OperatorProcess:
             *("--namespace", cluster.NAMESPACE, "--metrics-bind-address", "0"),
             *("--health-probe-bind-address", probes, *flags),
         ]
-        environment = dict(self._stand.environment)
+        environment = {**self._stand.environment, **self._engine}
         environment.pop("NOVA_COMPUTE_POLL_SCALE", None)
         if self._poll_scale is not None:
             environment["NOVA_COMPUTE_POLL_SCALE"] = str(self._poll_scale)
@@ -78,11 +89,17 @@ class OperatorProcess:
             self._process.send_signal(signal.SIGTERM)
             status = self._process.wait(timeout=_END_SECONDS)
             assert status == 0, f"asked to end, the operator ended with {status}; its log is {self.log}"
+        if self._image:
+            self._remove_container()
 
     def kill(self) -> None:
         """End it as the kernel would: no handler runs, and what it had started is left to itself."""
         assert self._process is not None
-        os.kill(self._process.pid, signal.SIGKILL)
+        if self._image:
+            # The process is only the client of the engine.
+            self._remove_container()
+        else:
+            os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def tail(self, lines: int = 40) -> str:
@@ -100,19 +117,26 @@ class OperatorProcess:
         return logs.lines([self.log] if self.log.exists() else [])
 
     def _container(self) -> list[str]:
-        """The words that run the image. Its user may not read the lab's kubeconfig, so it gets a copy that all may."""
-        kubeconfig = self._stand.lab.root / "operator.kubeconfig"
-        kubeconfig.write_text(self._stand.output("kubectl", "config", "view", "--raw", "--flatten"))
-        kubeconfig.chmod(0o644)
+        """The words that run the image."""
+        self._remove_container()
+        kubeconfig = container.kubeconfig(self._stand, self._stand.lab.root)
         return [
-            *("docker", "run", "--rm", "--read-only", "--tmpfs=/tmp:mode=1777", "--network=host", "--cap-drop=ALL"),
-            *(
-                "--security-opt=no-new-privileges",
-                f"--volume={kubeconfig}:/kubeconfig:ro",
-                "--env=KUBECONFIG=/kubeconfig",
-            ),
-            *("--env=NOVA_COMPUTE_POLL_SCALE", self._image),
+            # Its own check asks the address that the probes have in a pod.
+            *("docker", "run", "--rm", f"--name={self._name}", "--no-healthcheck"),
+            *("--network=host", *container.HARDENED),
+            *(*container.with_kubeconfig(kubeconfig), "--env=NOVA_COMPUTE_POLL_SCALE", self._image),
         ]
+
+    def _remove_container(self) -> None:
+        """Have no container of this lab's operator, whoever started it, and no copy of the kubeconfig."""
+        environment = {**self._stand.environment, **self._engine}
+        remove = ["docker", "rm", "--force", self._name]
+        subprocess.run(remove, env=environment, capture_output=True, check=False)
+        (self._stand.lab.root / container.KUBECONFIG).unlink(missing_ok=True)
+
+    @property
+    def _name(self) -> str:
+        return f"{self._stand.lab.name}-nova-compute-operator"
 
     def _is_ready(self, address: str) -> bool:
         if not self.runs:
