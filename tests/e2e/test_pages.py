@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import base64
 import pathlib
+import re
 import shlex
 import shutil
+import uuid
 from collections.abc import Iterator
 
 import pages
 import pytest
 import yaml
 from chart import helm
+from e2e.conditions import bench as benches
 from e2e.conftest import POLL_SCALE
 from e2e.world import cluster, installed, pools, stand, waiting
 from e2e.world import reader as readers
@@ -28,6 +32,7 @@ START = "docs/index.md"
 DRAIN = "docs/how-to/drain.md"
 STUCK = "docs/how-to/stuck-drain.md"
 MOVE = "docs/how-to/move-a-node.md"
+ROTATE = "docs/how-to/rotate-the-service-user.md"
 LAB = "lab/README.md"
 
 
@@ -193,31 +198,87 @@ def test_node_of_another_deployment_is_taken_over(world: worlds.World, reader: r
     assert " up " in shown
 
 
-@page("docs/how-to/rotate-the-service-user.md", "Rotate the service user")
-def test_changed_contract_is_rolled_out(world: worlds.World, reader: readers.Reader) -> None:
+@pytest.fixture
+def service_user(world: worlds.World, reader: readers.Reader) -> Iterator[dict[str, str]]:
+    """What the reader fills in of the service user, for whom he has a new password; he has the old one in the end."""
+    nova = world.cluster.read("Nova", stand.NOVA)
+    user, contract = nova["spec"]["serviceUser"], nova["status"]["computeConfigSecretRef"]["name"]
+    named = {"user": user["username"], "secret": user["secretRef"]["name"], "contract": contract}
+    old = world.cluster.read("Secret", named["secret"])["data"]["password"]
+    reader.environment["NEW_PASSWORD"] = f"new-{uuid.uuid4().hex}"
+    yield named
+    world.stand.output("openstack", "user", "set", "--password", base64.b64decode(old).decode(), named["user"])
+    for name in (named["secret"], named["contract"]):
+        world.cluster.patch("Secret", name, {"data": {"password": old}})
+    restart_nova(world)
+
+
+def restart_nova(world: worlds.World) -> None:
+    """Do what Nova's own operator does when the Secret of its user changes."""
+    world.stand.stop_part("nova-api")
+    world.stand.start_stopped_parts()
+
+
+#: What is said between two steps: Nova, too, has the password that Keystone takes no more, and answers nobody.
+IN_KEYSTONE = ("In Keystone", r"(POST /v3/auth/tokens: HTTP 401|.*/os-\w+: HTTP 503)")
+IN_THE_SECRET = ("In the Secret of the service user", r"POST /v3/auth/tokens: HTTP 401")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(IN_KEYSTONE, IN_THE_SECRET), (IN_THE_SECRET, IN_KEYSTONE)],
+    ids=["Keystone first", "Secret first"],
+)
+@page("docs/how-to/rotate-the-service-user.md", "In Keystone")
+@page("docs/how-to/rotate-the-service-user.md", "In the Secret of the service user")
+@page("docs/how-to/rotate-the-service-user.md", "In the compute contract")
+def test_service_user_is_rotated_and_nothing_but_the_pods_restarts(
+    world: worlds.World,
+    reader: readers.Reader,
+    service_user: dict[str, str],
+    first: tuple[str, str],
+    second: tuple[str, str],
+) -> None:
     name = new_pool(world, "a", NODE)
     world.wait_settled(name, NODE)
-    (old,) = (pod["metadata"]["name"] for pod in world.pods_on(name, NODE))
-    contract = f"{stand.NOVA}-compute-config"
-    data = world.cluster.read("Secret", contract)["data"]
-    world.undo.callback(world.cluster.patch, "Secret", contract, {"data": {"rotated": None}})
-    world.cluster.patch("Secret", contract, {"data": {**data, "rotated": data["password"]}})
-    template = ("spec", "template", "metadata", "annotations")
-    before = _at(world.cluster.read("DaemonSet", f"{name}-nova-compute"), *template)
-    world.wait(
-        "the template has the new digest",
-        lambda: _at(world.cluster.read("DaemonSet", f"{name}-nova-compute"), *template),
-        lambda now: now != before,
-    )
-    reader.does("docs/how-to/rotate-the-service-user.md", "Rotate the service user")
-    (new,) = (pod["metadata"]["name"] for pod in world.pods_on(name, NODE))
-    assert new != old
+    service = world.cloud.services()[NODE]["id"]
+    (old,) = world.pods_on(name, NODE)
+    children = world.cluster.children(name)
+
+    def is_untouched() -> bool:
+        pods = [pod["metadata"]["uid"] for pod in world.pods_on(name, NODE)]
+        return pods == [old["metadata"]["uid"]] and world.cluster.children(name) == children
+
+    reader.does(ROTATE, first[0], **service_user)
+    for condition in ("AggregatesReady", "ServicesReady"):
+        said = world.wait_verdict(name, condition, "False ComputeAPIError")
+        assert re.match(first[1], said["message"]), said
+    world.wait_passes(name, 2)
+    pool = world.cluster.read("NovaCompute", name)
+    assert cluster.verdict(pool, "Ready") == "False NotAllReady"
+    assert cluster.phases(pool) == {NODE: "Active"}
+    assert is_untouched()
+
+    reader.does(ROTATE, second[0], **service_user)
+    restart_nova(world)
+    world.wait_settled(name, NODE)
+    assert is_untouched()
+
+    reader.does(ROTATE, "In the compute contract", **service_user)
+    (new,) = world.pods_on(name, NODE)
+    assert new["metadata"]["uid"] != old["metadata"]["uid"]
+    assert passwords_of(new) == {reader.environment["NEW_PASSWORD"]}
+    world.wait_settled(name, NODE)
+    assert (world.cloud.services()[NODE]["id"], world.cloud.services()[NODE]["status"]) == (service, "enabled")
+    assert world.witness.notes() == []
 
 
-def _at(item: cluster.Object, *path: str) -> object:
-    for key in path:
-        item = item[key]
-    return item
+def passwords_of(pod: cluster.Object) -> set[str]:
+    """The passwords in the environment of a pod's nova-compute."""
+    environment = pathlib.Path(f"/proc/{benches.process_of(pod)}/environ").read_text().split("\0")
+    return {
+        value for variable, _, value in (each.partition("=") for each in environment) if variable.endswith("__PASSWORD")
+    }
 
 
 @page("docs/how-to/downgrade-with-traits.md", "Downgrade with traits")
