@@ -72,7 +72,7 @@ def tables() -> list[Table]:
         Table("Node phases", "phase", [(one,) for one in sorted(vocabulary.HELD_PHASES | {vocabulary.CONFLICT})]),
         Table("What reaches the pod: every volume, every owned key", "table", [("volumes",), ("owned keys",)]),
         _cases(),
-        Table("Commands in the documentation", "page", pages.shell_sections()),
+        Table("Commands in the documentation", "page", [*pages.shell_sections(), *pages.commands_of_the_readme()]),
     ]
 
 

@@ -28,6 +28,7 @@ page = pytest.mark.page
 
 LABEL = cluster.POOL_LABEL
 NODE, OTHER_NODE = "compute-1", "compute-2"
+README = "README.md"
 START = "docs/index.md"
 DRAIN = "docs/how-to/drain.md"
 STUCK = "docs/how-to/stuck-drain.md"
@@ -133,6 +134,58 @@ def test_ten_minutes_with_a_pool(
     reader.does(START, "Take it away")
     assert the_stand.cluster.get("NovaCompute", "pool-a") is None
     assert the_stand.cloud.aggregates() == {}
+
+
+PASS = "ansible-playbook playbooks/reconcile.yml --limit openstack/pool-a"
+
+
+@page("README.md", "helm install nova-compute-operator charts/nova-compute-operator -n openstack")
+@page("README.md", "ansible-playbook playbooks/reconcile.yml --limit openstack/pool-a")
+@page("README.md", "ansible-playbook playbooks/reconcile.yml --limit openstack/pool-a --check --diff")
+@page("README.md", "ansible-playbook playbooks/reconcile.yml --limit openstack/pool-a --tags daemonset")
+@page("README.md", "kubectl novacompute status")
+@page("README.md", "kubectl novacompute nodes")
+@page("README.md", "kubectl novacompute drain --watch")
+@page("README.md", "kubectl novacompute events")
+@page("README.md", "kubectl novacompute why NODE")
+@page("README.md", "nova-compute-operator --help")
+def test_ways_that_the_readme_names(the_stand: stand.Stand, reader: readers.Reader, chart: None, clean: None) -> None:
+    assert "--namespace" in reader.types(README, "nova-compute-operator --help")
+    reader.types(README, "helm install nova-compute-operator charts/nova-compute-operator -n openstack")
+    the_stand.output("kubectl", "rollout", "status", "deployment/nova-compute-operator", "-n", "openstack")
+    the_stand.cluster.set_labels(NODE, {LABEL: "a"})
+    the_stand.cluster.apply(pools.manifest("pool-a", {LABEL: "a"}))
+    waiting.wait_for(
+        "the pool is Ready",
+        lambda: cluster.verdict(the_stand.cluster.read("NovaCompute", "pool-a"), "Ready"),
+        lambda verdict: verdict == "True AllReady",
+        seconds=worlds.DEADLINE,
+    )
+    for options in ("", " --check --diff", " --tags daemonset"):
+        assert "failed=0" in reader.types(README, f"{PASS}{options}")
+
+    # The plugin shows the namespace of the kubeconfig's context, as kubectl does.
+    reader.turn_to("openstack")
+    assert re.search(r"pool-a +\S+ +True +1/1", reader.types(README, "kubectl novacompute status"))
+    assert NODE in reader.types(README, "kubectl novacompute nodes")
+    assert "AggregateCreated" in reader.types(README, "kubectl novacompute events")
+    assert f"{NODE} is in openstack/pool-a" in reader.types(README, "kubectl novacompute why NODE", NODE=NODE)
+    the_stand.cluster.set_labels(NODE, {LABEL: None})
+    reader.types(README, "kubectl novacompute drain --watch")
+    assert cluster.phases(the_stand.cluster.read("NovaCompute", "pool-a")) == {}
+
+
+@page("README.md", "make lab")
+@page("README.md", 'eval "$(lab/lab.py env)"')
+def test_lab_of_the_readme_is_found_by_its_exports(
+    the_stand: stand.Stand, reader: readers.Reader, checkout: pathlib.Path
+) -> None:
+    before = [row.process for row in bringup.status(the_stand.lab)]
+    reader.types(README, "make lab")
+    assert [row.process for row in bringup.status(the_stand.lab)] == before
+    del reader.environment["KUBECONFIG"]
+    shown = reader.types(README, 'eval "$(lab/lab.py env)"', then="kubectl get nodes --output=name")
+    assert all(f"node/{node}\n" in shown for node in stand.NODES)
 
 
 @page("docs/how-to/drain.md", "Without it")

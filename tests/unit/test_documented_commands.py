@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 import re
 import shlex
 import subprocess
+import tomllib
 
 import pages
 import pytest
@@ -79,3 +82,35 @@ def test_values_that_are_set_exist_in_the_chart() -> None:
         for key in pair.partition("=")[0].split("."):
             assert key in value, f"{pair} is no value of the chart"
             value = value[key]
+
+
+@pytest.mark.page("README.md", "make")
+def test_make_alone_lists_what_it_can_do() -> None:
+    described = re.findall(r"^([a-z-]+):.*## (.*)$", (pages.TREE / "Makefile").read_text(), re.MULTILINE)
+    shown = subprocess.run(["make"], cwd=pages.TREE, capture_output=True, text=True, check=True).stdout
+    assert [tuple(line.removeprefix("  make ").split(maxsplit=1)) for line in shown.splitlines()] == described
+
+
+@pytest.mark.page("README.md", "make image")
+def test_image_is_built_of_the_tree_and_tagged_with_the_version(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "docker").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >{tmp_path}/asked\n')
+    (tmp_path / "docker").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["make", "image"], cwd=pages.TREE, env=environment, capture_output=True, check=True)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert (asked[0], asked[-1]) == ("build", ".")
+    version = tomllib.loads((pages.TREE / "pyproject.toml").read_text())["project"]["version"]
+    assert asked[asked.index("--tag") + 1] == f"nova-compute-operator:{version}"
+
+
+def test_commands_of_the_text_are_read_with_what_a_list_leaves_out(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "page.md").write_text(
+        "`make` alone, `KEEP=1 make demo` and `of no program`, with `--nothing`\n\n"
+        "| how | what |\n| --- | --- |\n"
+        "| `kubectl get pods`, `nodes` | `also` |\n"
+        '| `make lab` or with `--silent`, then `eval "$(x)"` | `make`, see `this` |\n'
+    )
+    assert pages.commands_in_text(tmp_path / "page.md") == [
+        *("make", "KEEP=1 make demo", "kubectl get pods", "kubectl get nodes"),
+        *("make lab", "make lab --silent", 'eval "$(x)"'),
+    ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import pages
 import yaml
@@ -21,7 +22,7 @@ class Reader:
 
     def __init__(self, the_stand: stand.Stand, folder: pathlib.Path) -> None:
         self.folder = folder
-        #: (page, heading) of what was typed without a failure.
+        #: (page, heading), or (page, command), of what was typed without a failure.
         self.done: set[tuple[str, str]] = set()
         self.bin = folder / "bin"
         self.bin.mkdir()
@@ -43,8 +44,18 @@ class Reader:
         for part, content in (("clusters", "cluster"), ("users", "user")):
             own[part].append({"name": target.name, content: other[part][0][content]})
         own["contexts"].append({"name": target.name, "context": {"cluster": target.name, "user": target.name}})
+        self._use(own)
+
+    def turn_to(self, namespace: str) -> None:
+        """Have a namespace as that of the kubeconfig's context."""
+        own = yaml.safe_load(pathlib.Path(self.environment["KUBECONFIG"]).read_text(encoding="utf-8"))
+        for context in own["contexts"]:
+            context["context"]["namespace"] = namespace
+        self._use(own)
+
+    def _use(self, kubeconfig: dict[str, Any]) -> None:
         path = self.folder / "kubeconfig"
-        path.write_text(yaml.safe_dump(own), encoding="utf-8")
+        path.write_text(yaml.safe_dump(kubeconfig), encoding="utf-8")
         self.environment["KUBECONFIG"] = str(path)
 
     def shown(self, page: str, heading: str, language: str) -> str:
@@ -56,26 +67,37 @@ class Reader:
 
         Raises AssertionError for the first block with a command that fails.
         """
-        printed = []
         found = [block for block in self._blocks(page, heading) if block.is_shell]
         assert found, f"{page} has no commands under {heading}"
-        for block in found:
-            text = block.filled(**words)
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", text],
-                cwd=self.folder,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_SECONDS,
-            )
-            said = f"{text}\n{done.stdout}{done.stderr}"
-            assert done.returncode == 0, f"{page}, {heading}: exit {done.returncode}\n{said}"
-            printed.append(done.stdout)
+        printed = [self._type(block.filled(**words), f"{page}, {heading}") for block in found]
         self.done.add((page, heading))
         return "".join(printed)
+
+    def types(self, page: str, command: str, *, then: str = "", **words: str) -> str:
+        """Type a command that stands in the running text or in a table, with other words for some, and what comes then
+        in the same shell; returns what was printed.
+
+        Raises AssertionError when it does not stand there, or fails.
+        """
+        assert command in pages.commands_in_text(pages.TREE / page), f"{page} names no {command}"
+        text = " ".join(words.get(word, word) for word in command.split(" "))
+        printed = self._type(f"{text}\n{then}", page)
+        self.done.add((page, command))
+        return printed
+
+    def _type(self, text: str, where: str) -> str:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", text],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_SECONDS,
+        )
+        assert done.returncode == 0, f"{where}: exit {done.returncode}\n{text}\n{done.stdout}{done.stderr}"
+        return done.stdout
 
     def _blocks(self, page: str, heading: str) -> list[pages.Block]:
         return [block for block in pages.blocks(pages.TREE / page) if block.heading == heading]
