@@ -39,7 +39,14 @@ def base(engine: engines.Engine) -> str:
 
 
 @pytest.fixture(scope="session")
-def image(engine: engines.Engine, base: str) -> str:
+def revision() -> str:
+    """The commit that the tree is at when the image is built."""
+    command = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(command, cwd=bases.TREE, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def image(engine: engines.Engine, base: str, revision: str) -> str:
     """The tag of the image of this tree."""
     return building.build(engine, base)
 
