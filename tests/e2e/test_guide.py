@@ -117,8 +117,7 @@ def test_walk_through_prints_what_the_guide_says(shell: stand.Stand, tmp_path: p
     assert empty == ""
     assert run(*get, 'jsonpath={.status.nodes}{"\\n"}') == "\n"
     # An earlier test may have had a pool of this name, whose events live on; the guide's reader had none.
-    uid = run(*get, "jsonpath={.metadata.uid}")
-    about = f"involvedObject.kind=NovaCompute,involvedObject.name={POOL},involvedObject.uid={uid}"
+    about = f"involvedObject.name={POOL},involvedObject.uid={run(*get, 'jsonpath={.metadata.uid}')}"
     told = waiting.wait_for(
         "the event of the aggregate",
         lambda: run("kubectl", "get", "events", *NS, "--field-selector", about),
