@@ -19,7 +19,7 @@ help: ## list the targets
 demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything asserted (KEEP=1 leaves it up; TARGET=1: placed; IMAGE=1: in a container)
 	$(BIN)/python tests/e2e/demo.py
 
-test: lint sanity docs test-unit test-explorer test-plays test-versions test-chart test-lab ## everything: checks, then the tests, fast ones first
+test: lint sanity docs test-unit test-explorer test-plays test-versions test-chart test-image test-lab ## everything: checks, then the tests, fast ones first
 
 # One process more than there are processors: some tests wait.
 test-unit: venv ## the tests that need nothing but Python

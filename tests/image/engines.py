@@ -22,6 +22,11 @@ from image import debian
 
 _READY_SECONDS = 60.0
 _END_SECONDS = 60.0
+#: Every engine makes these, wherever its own files are; the deepest first.
+_SHARED = (
+    *("/run/docker/plugins", "/run/docker", "/etc/docker/key.json", "/etc/docker"),
+    *("/run/containerd/s", "/run/containerd", "/opt/containerd/bin", "/opt/containerd/lib", "/opt/containerd"),
+)
 #: The longest that one call of the client may take: a whole build.
 _CALL_SECONDS = 1500.0
 
@@ -78,6 +83,7 @@ def own() -> Iterator[Engine]:
     debian.expect_root("a container engine of our own")
     daemon = debian.program("dockerd", "docker.io")
     debian.program("docker", "docker.io", "docker-cli")
+    made = [path for path in map(pathlib.Path, _SHARED) if not path.exists()]
     # Not in memory, where /tmp may be.
     folder = pathlib.Path(tempfile.mkdtemp(prefix="image-engine-", dir="/var/tmp"))
     try:
@@ -100,6 +106,10 @@ def own() -> Iterator[Engine]:
             _end(engine, process)
     finally:
         _tidy(folder)
+        for path in made:
+            # By now they may be another's too, and then are not empty.
+            with contextlib.suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
     left = leftovers(folder)
     if left:
         raise EngineError(f"the engine has ended and left behind: {left}")

@@ -9,7 +9,8 @@ import pytest
 from image import bases, containers, engines, machine
 
 
-def test_nothing_is_left_of_an_engine_that_ran_a_container(image: str) -> None:
+def test_nothing_is_left_of_an_engine_that_ran_a_container() -> None:
+    before = of_every_engine()
     with engines.own() as engine:
         folder = pathlib.Path(engine.environment["DOCKER_CONFIG"]).parent
         base = bases.find(engine)
@@ -19,6 +20,20 @@ def test_nothing_is_left_of_an_engine_that_ran_a_container(image: str) -> None:
         # One that nobody took away.
         engine.output("run", "--detach", "--network=none", base, "sleep", "infinity")
     assert engines.leftovers(folder) == []
+    assert of_every_engine() == before
+
+
+def of_every_engine() -> set[pathlib.Path]:
+    """What is where any engine of the machine may keep something."""
+    places = (
+        "/run/docker",
+        "/run/containerd",
+        "/etc/docker",
+        "/opt/containerd",
+        "/var/lib/docker",
+        "/var/lib/containerd",
+    )
+    return {path for place in map(pathlib.Path, places) for path in (place, *place.rglob("*")) if path.exists()}
 
 
 def test_nothing_is_left_of_an_engine_under_which_its_caller_failed() -> None:
