@@ -53,13 +53,11 @@ class Stranger:
         self._path = f"/apis/nova.openstack.c5c3.io/v1alpha1/namespaces/{self.namespace}/novacomputes"
 
     def make(self, selector: dict[str, str], **spec: object) -> None:
-        """Make it, older than every pool that follows and in possession of both nodes."""
+        """Make it, in a new namespace."""
         self._there.call("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
         manifest = pools.manifest("stranger", selector, **spec)
         manifest["metadata"]["namespace"] = self.namespace
         self._there.call("POST", self._path, manifest)
-        held = [{"name": node, "phase": "Active"} for node in (STAYING, DRAINED)]
-        self._there.call("PATCH", f"{self._path}/stranger/status", {"status": {"nodes": held}})
 
     def read(self) -> cluster.Object:
         return self._there.call("GET", f"{self._path}/stranger")
@@ -100,14 +98,12 @@ def test_a_placed_pool_lives_and_goes_by_the_rights_of_one_namespace(
     world.wait_gone(name)
     assert (home.children(name), world.cloud.services(), world.cloud.aggregates()) == ([], {}, {})
 
+    assert stranger.read() == before
+    assert stranger.namespace not in operator.log.read_text()
+    assert namespaces(operator) == {cluster.NAMESPACE}
     assert {call.partition("?")[0] for call in operator.refused()} == ASKED_IN_VAIN
     assert rights.refused(home.calls()) == []
     assert operator.used() <= operator.granted()
-
-    # The other pool wants the same nodes and was there first.
-    assert stranger.read() == before
-    assert namespaces(operator) == {cluster.NAMESPACE}
-    assert stranger.namespace not in operator.log.read_text()
 
 
 def namespaces(operator: installed.InstalledOperator) -> set[str]:

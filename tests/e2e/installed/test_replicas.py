@@ -61,11 +61,11 @@ class Pair:
     # --- who leads
 
     def lease(self) -> Object:
-        return self.there.call("GET", f"{_LEASES}/{settings.LEASE_NAME}")
+        return self.world.cluster.read("Lease", settings.LEASE_NAME)
 
     def leader(self) -> str:
         """The pod that holds the Lease; empty while none does."""
-        return holder(self.lease())
+        return holder(self.world.cluster.get("Lease", settings.LEASE_NAME))
 
     def sides(self) -> tuple[str, str]:
         """The pod that leads, and the other."""
@@ -151,8 +151,8 @@ def creation(manifest: Object) -> Object:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def holder(lease: Object) -> str:
-    return str(lease["spec"].get("holderIdentity") or "").partition("_")[0]
+def holder(lease: Object | None) -> str:
+    return str(((lease or {}).get("spec") or {}).get("holderIdentity") or "").partition("_")[0]
 
 
 def moment(lease: Object, field: str) -> dt.datetime:

@@ -33,6 +33,7 @@ _KINDS = {
     "ControllerRevision": ("/apis/apps/v1", "controllerrevisions", True),
     "Deployment": ("/apis/apps/v1", "deployments", True),
     "Job": ("/apis/batch/v1", "jobs", True),
+    "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
     "Nova": (_NOVA_GROUP, "novas", True),
     "NovaCompute": (_NOVA_GROUP, "novacomputes", True),
 }

@@ -20,6 +20,9 @@ _END_SECONDS = 90.0
 _HOSTNAME = "kubernetes.io/hostname"
 _LABELS = {"app.kubernetes.io/name": "nova-compute-operator", "app.kubernetes.io/instance": helm.RELEASE}
 
+#: What an operator makes for its own use, and Helm does not know: one that is new here needs the rights to make it.
+_MADE_BY_ITSELF = {"Lease": "nova.openstack.c5c3.io", "Secret": f"{helm.FULLNAME}-webhook-cert"}
+
 
 class InstalledOperator:
     """One release of the chart in one lab."""
@@ -31,6 +34,7 @@ class InstalledOperator:
         self._chart = helm.Chart(helm.Helm.find(self._folder))
         self._poll_scale = poll_scale
         self._before: dict[pathlib.Path, int] = {}
+        self._logs_before: set[pathlib.Path] = set()
         self._values: dict[str, Any] = {}
 
     def start(self, *, nodes: Sequence[str] = (), **values: Any) -> str:
@@ -39,8 +43,11 @@ class InstalledOperator:
         With nodes it has as many replicas, one on each of them. Returns when the Deployment is available. Raises
         AssertionError when it does not come to that.
         """
+        for kind, name in _MADE_BY_ITSELF.items():
+            self._stand.cluster.delete(kind, name)
         log = self._stand.audit_log()
         self._before = {log: log.stat().st_size}
+        self._logs_before |= set(self._logs())
         self._values = of_the_lab(self._folder, self._poll_scale)
         if nodes:
             self._values = side_by_side(self._values, nodes)
@@ -73,7 +80,7 @@ class InstalledOperator:
 
     @property
     def log(self) -> pathlib.Path:
-        """The log of the newest container of its pods; those of all are beside it."""
+        """The log of the newest container of its pods since it was installed; those of all are beside it."""
         logs = self._logs()
         assert logs, "no container of the operator has started yet"
         return logs[-1]
@@ -117,7 +124,7 @@ class InstalledOperator:
     def _logs(self, pod: str = "") -> list[pathlib.Path]:
         pods = pod or f"{helm.FULLNAME}-*"
         found = (self._stand.lab.logs / "pods").glob(f"{helm.NAMESPACE}_{pods}/operator.*.log")
-        return sorted(found, key=lambda path: path.stat().st_mtime)
+        return sorted(set(found) - self._logs_before, key=lambda path: path.stat().st_mtime)
 
 
 def of_the_lab(folder: pathlib.Path, poll_scale: float | None) -> dict[str, Any]:
