@@ -5,21 +5,33 @@ from __future__ import annotations
 
 import pathlib
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from bench import ground, ways
 from e2e.world import stand
-from nova_compute_operator import folders
+from nova_compute_operator import folders, outcomes
 
 
-def events_of_the_last_pass(folder: pathlib.Path) -> int:
-    """How many events the newest kept pass had: the tasks, and what was said of each."""
-    newest = max((folder / "passes").iterdir(), key=lambda path: path.stat().st_mtime)
-    return len(list(newest.glob("artifacts/*/job_events/*.json")))
+@pytest.fixture
+def passes_seen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The names of the events of each pass from now on: its tasks, and what was said of each."""
+    seen: list[list[str]] = []
+    take = outcomes.Reader.take
+
+    def keep(reader: outcomes.Reader, event: Mapping[str, Any]) -> None:
+        if event["event"] == "playbook_on_start":
+            seen.append([])
+        seen[-1].append(event["event"])
+        take(reader, event)
+
+    monkeypatch.setattr(outcomes.Reader, "take", keep)
+    return seen
 
 
 def test_two_hundred_nodes_take_the_calls_and_the_tasks_of_ten(
-    the_stand: stand.Stand, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    the_stand: stand.Stand, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, passes_seen: list[list[str]]
 ) -> None:
     the_ground = ground.Ground(the_stand)
     for name, value in the_stand.environment.items():
@@ -35,7 +47,7 @@ def test_two_hundred_nodes_take_the_calls_and_the_tasks_of_ten(
             the_ground.hold(pool, names)
             the_ground.beat()
             settled = play.settle(pool)
-            seen.append((settled.calls, events_of_the_last_pass(tmp_path / "data")))
+            seen.append((settled.calls, passes_seen[-1]))
     finally:
         play.close()
         the_ground.forget([pool])
@@ -44,6 +56,7 @@ def test_two_hundred_nodes_take_the_calls_and_the_tasks_of_ten(
             the_stand.cloud._compute("DELETE", f"/os-aggregates/{row['id']}")
     small, large = seen
     assert large == small
+    assert small[1].count("playbook_on_task_start") > 10
     calls = {system: sum(n for (api, *_), n in small[0].items() if api == system) for system in ("nova", "keystone")}
     # Six calls of Nova and Placement and one token are the most that a settled pass may ask for.
     assert calls == {"nova": 2, "keystone": 1}
