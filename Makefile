@@ -21,9 +21,9 @@ demo: venv ## lab up, operator on, a pool to Ready, a node drained, everything a
 
 test: lint sanity docs test-unit test-explorer test-plays test-versions test-chart test-image test-lab ## everything: checks, then the tests, fast ones first
 
-# One process more than there are processors: some tests wait.
+# Two processes more than there are processors: some tests wait.
 test-unit: venv ## the tests that need nothing but Python
-	$(PYTEST) --numprocesses=$$(( $$(nproc) + 1 )) --dist=worksteal tests/unit
+	$(PYTEST) --numprocesses=$$(( $$(nproc) + 2 )) --dist=worksteal tests/unit
 
 test-explorer: venv ## every order of more events in two and three pools than the unit tests have time for
 	PYTHONPATH=collections:tests $(BIN)/python -m unit.explorer.several_pools 2 1 5
