@@ -80,6 +80,7 @@ def tuples(ledger: list[dict[str, Any]]) -> Ledger:
     )
 
 
+@functools.cache
 def as_seen(ledger: Ledger) -> Ledger:
     """What another pool looks at: which nodes are held, and whether they are leaving."""
     leaving = {vocabulary.DRAINING: vocabulary.RELEASING, vocabulary.PENDING: vocabulary.ACTIVE}
@@ -96,6 +97,7 @@ def in_phases(ledger: Ledger, wanted: frozenset[str]) -> frozenset[str]:
     return frozenset(entry.name for entry in ledger if entry.phase in wanted)
 
 
+@functools.cache
 def newly_releasing(before: Ledger, after: Ledger) -> frozenset[str]:
     """The nodes that turned Releasing."""
     return in_phases(after, frozenset({vocabulary.RELEASING})) - in_phases(before, frozenset({vocabulary.RELEASING}))

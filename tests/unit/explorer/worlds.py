@@ -159,11 +159,16 @@ def _decided(
     labels: tuple[tuple[str, frozenset[str]], ...],
 ) -> tuple[Ledger, tuple[str, ...]]:
     """What node_ledger decides from the pools and the nodes that exist."""
-    own = phases.pool_of(ledgers.novacompute(index, life, ledger))
-    rivals = [phases.pool_of(ledgers.novacompute(*view)) for view in views]
+    own = _pool(index, life, ledger)
+    rivals = [_pool(*view) for view in views]
     nodes = {name: dict.fromkeys(having, "yes") for name, having in labels}
     after = phases.next_ledger(own, rivals, nodes, ledgers.data(ledger))
     return ledgers.tuples(after), tuple(phases.handovers(rivals, nodes, after))
+
+
+@functools.cache
+def _pool(index: int, life: str, ledger: Ledger) -> phases.Pool:
+    return phases.pool_of(ledgers.novacompute(index, life, ledger))
 
 
 # --- the second half: effect after effect, and what is left when the pass dies after any of them
@@ -317,5 +322,5 @@ def failures(world: World, index: int) -> list[str]:
 
 def forget() -> None:
     """Forget what the rules decided before one of them was changed."""
-    for cached in (_decided, _aggregate_after, ledgers.terms_of, ledgers.novacompute):
+    for cached in (_decided, _pool, _aggregate_after, ledgers.terms_of, ledgers.novacompute):
         cached.cache_clear()
