@@ -152,13 +152,14 @@ def test_a_label_makes_a_pass_and_a_write_to_the_status_does_not(start: Start, p
     operator.wait_for_passes(a=2, last=1)
 
 
-def test_what_a_pool_holds_makes_its_siblings_look_and_not_itself(start: Start, pools: kube.Pools) -> None:
-    for name in ("a", "b"):
+def test_what_a_pool_holds_makes_the_siblings_look_that_have_the_node_too(start: Start, pools: kube.Pools) -> None:
+    for name in ("a", "b", "c"):
         pools.create_with(name=name).accepted()
+    holding(pools, "b", "Conflict")
     operator = start()
-    operator.wait_for_passes(a=1, b=1)
+    operator.wait_for_passes(a=1, b=1, c=1)
     holding(pools, "a", "Active")
-    operator.wait_for_passes(a=1, b=2)
+    operator.wait_for_passes(a=1, b=2, c=1)
 
 
 def test_a_deletion_makes_a_pass_and_the_pool_is_forgotten_when_it_is_gone(start: Start, pools: kube.Pools) -> None:
@@ -185,22 +186,22 @@ def test_the_contract_makes_the_pools_of_its_nova_look(start: Start, pools: kube
     operator.wait_for_passes(a=2, b=1)
 
 
-def test_a_node_label_makes_the_pools_that_select_by_it_look(start: Start, pools: kube.Pools) -> None:
+def test_a_node_label_makes_the_pools_look_whose_selector_it_matches_or_did(start: Start, pools: kube.Pools) -> None:
     key = f"test.c5c3.io/{uuid.uuid4().hex[:10]}"
-    pools.create_with(name="a", nodeSelector={key: "a"}).accepted()
-    pools.create_with(name="b", nodeSelector={"test.c5c3.io/none": "such"}).accepted()
+    for name in ("a", "b", "c"):
+        pools.create_with(name=name, nodeSelector={key: name}).accepted()
     operator = start()
-    operator.wait_for_passes(a=1, b=1)
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": key.rpartition("/")[2], "labels": {key: "b"}}}
+    operator.wait_for_passes(a=1, b=1, c=1)
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": key.rpartition("/")[2], "labels": {key: "a"}}}
     pools.server.call("POST", "/api/v1/nodes", node).accepted()
+    path = f"/api/v1/nodes/{node['metadata']['name']}"
     try:
-        operator.wait_for_passes(a=2, b=1)
-        body = {"metadata": {"labels": {key: "a"}}}
-        path = f"/api/v1/nodes/{node['metadata']['name']}"
+        operator.wait_for_passes(a=2, b=1, c=1)
+        body = {"metadata": {"labels": {key: "b"}}}
         pools.server.call("PATCH", path, body, content_type=kube.MERGE_PATCH).accepted()
-        operator.wait_for_passes(a=3, b=1)
+        operator.wait_for_passes(a=3, b=2, c=1)
     finally:
-        pools.server.call("DELETE", f"/api/v1/nodes/{node['metadata']['name']}").accepted()
+        pools.server.call("DELETE", path).accepted()
 
 
 @pytest.mark.case("B5")
