@@ -60,6 +60,10 @@ class View:
         words = self.nodes.split()
         return dict(zip(words[::2], words[1::2], strict=True))
 
+    def selects(self, node: View | None) -> bool:
+        """Of a pool: whether it selects the Node, which may be none."""
+        return node is not None and bool(self.labels) and self.labels <= node.labels
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Change:
@@ -392,14 +396,17 @@ class Triggers:
         Not those that only select by the same key: with two hundred of them each label would cost two hundred passes.
         """
         before, after = change.before, change.after
-        was, now = (view.labels if view else frozenset() for view in (before, after))
-        exchanged = before is None or after is None or before.own[:2] != after.own[:2]
-        moved = exchanged or any(key == ZONE_LABEL for key, _ in was ^ now)
+        moved = (
+            before is None
+            or after is None
+            or before.own[:2] != after.own[:2]
+            or any(key == ZONE_LABEL for key, _ in before.labels ^ after.labels)
+        )
         concerned = set()
-        for name, pool in self._pools.items():
-            selected = bool(pool.labels) and pool.labels <= now
-            counted = bool(pool.labels) and pool.labels <= was
-            has = moved and (selected or f" {change.name} " in f" {pool.nodes} ")
-            if pool.cluster == change.cluster and (selected != counted or has):
+        for name in self._on_cluster(change.cluster):
+            pool = self._pools[name]
+            selected = pool.selects(after)
+            has = selected or f" {change.name} " in f" {pool.nodes} "
+            if selected != pool.selects(before) or (moved and has):
                 concerned.add(name)
         return concerned

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -334,6 +335,11 @@ def test_a_node_that_goes_or_moves_wakes_the_pool_that_drains_it(after: dict[str
     for one in (pool("a", n1="Draining"), pool("b", n10="Draining")):
         index.wakes(change("NovaCompute", None, one, initial=True))
     assert woken(index, change("Node", node(**{ZONE: "az1"}), after)) == {"a": "WOKEN"}
+
+
+def test_a_node_of_another_cluster_wakes_no_pool_of_this_one(selecting: triggers.Triggers) -> None:
+    there = dataclasses.replace(change("Node", node(pool="a"), None), cluster="edge")
+    assert woken(selecting, there) == {}
 
 
 def test_a_first_list_of_anything_but_pools_wakes_nobody(known: triggers.Triggers) -> None:
