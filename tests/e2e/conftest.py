@@ -8,11 +8,13 @@ import os
 import pathlib
 import re
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from e2e.world import cluster, operator_process, placed, pools, stand, waiting
 from e2e.world import reader as readers
 from e2e.world import world as worlds
+from nova_compute_operator import outcomes
 
 #: The specification's poll times, from ten seconds to a minute, become two to twelve seconds.
 POLL_SCALE = 0.2
@@ -117,6 +119,22 @@ def no_pool_labels(the_stand: stand.Stand) -> Iterator[None]:
     yield
     for node, value in had.items():
         the_stand.cluster.set_labels(node, {cluster.POOL_LABEL: value})
+
+
+@pytest.fixture
+def passes_seen(monkeypatch: pytest.MonkeyPatch) -> list[list[dict[str, Any]]]:
+    """The events of each pass that this process runs from now on, as they come: no file holds them."""
+    seen: list[list[dict[str, Any]]] = []
+    take = outcomes.Reader.take
+
+    def keep(reader: outcomes.Reader, event: dict[str, Any]) -> None:
+        if event["event"] == "playbook_on_start":
+            seen.append([])
+        seen[-1].append(event)
+        take(reader, event)
+
+    monkeypatch.setattr(outcomes.Reader, "take", keep)
+    return seen
 
 
 @pytest.fixture

@@ -18,15 +18,10 @@ VPAS = f"/apis/autoscaling.k8s.io/v1/namespaces/{cluster.NAMESPACE}/verticalpoda
 
 #: Rights that these lives of two pools have no use for, and what uses them.
 OTHERWISE_USED = {
-    ("apps", "daemonsets", "create"): "an apply that makes the object, which is noted as a patch",
+    **rights.OTHERWISE_USED,
     ("autoscaling.k8s.io", "verticalpodautoscalers", "create"): "an apply that makes the object, noted as a patch",
-    ("", "configmaps", "get"): "a configuration that another pass has just created",
-    ("batch", "jobs", "delete"): "a discovery Job that has ended, when another is needed",
     ("kvm.cloud.sap", "hypervisors", "list"): "pools of many nodes",
 }
-
-#: Of them, those that these lives may come to use: it depends on the moment in which a Job ends.
-BY_THE_MOMENT = {("batch", "jobs", "delete")}
 
 
 @pytest.fixture
@@ -144,5 +139,5 @@ def test_a_pool_beside_its_nova_and_one_away_from_it_use_every_right_and_lack_no
 
     calls = edge.calls()
     assert rights.refused(calls) == []
-    assert edge.granted() - rights.used(calls) - BY_THE_MOMENT == set(OTHERWISE_USED) - BY_THE_MOMENT
+    assert edge.granted() - rights.used(calls) - rights.BY_THE_MOMENT == set(OTHERWISE_USED) - rights.BY_THE_MOMENT
     assert rights.used(calls) <= edge.granted()

@@ -85,11 +85,7 @@ class Pod:
         with started(
             self.engine,
             *container.HARDENED,
-            *(
-                f"--network={self.network}",
-                f"--volume={self.kubeconfig}:/kubeconfig:ro",
-                "--env=KUBECONFIG=/kubeconfig",
-            ),
+            *(f"--network={self.network}", *container.with_kubeconfig(self.kubeconfig)),
             *options,
             *(self.image, "--namespace=openstack", *flags),
         ) as operator:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from e2e.world import cluster, installed, pools
+from e2e.world import cluster, installed, pools, rights
 from e2e.world import world as worlds
 
 NODES = ("compute-1", "compute-3")
@@ -12,13 +12,11 @@ DRAINED = "compute-3"
 
 #: Rights that this life of a pool has no use for, and what uses them.
 OTHERWISE_USED = {
+    **rights.OTHERWISE_USED,
     ("nova.openstack.c5c3.io", "novacomputes/finalizers", "update"): "clusters that guard blockOwnerDeletion",
     ("nova.openstack.c5c3.io", "novas/finalizers", "update"): "clusters that guard blockOwnerDeletion",
     ("", "secrets", "delete"): "the mirrors of a ControlPlane, which go with the last pool",
-    ("", "configmaps", "get"): "a configuration that another pass has just created",
     ("", "configmaps", "delete"): "configurations of earlier specs",
-    ("apps", "daemonsets", "create"): "an apply that makes the object, which is noted as a patch",
-    ("batch", "jobs", "delete"): "a discovery Job that has ended, when another is needed",
     ("", "secrets", "update"): "the renewal of the webhooks' certificate",
     ("autoscaling.k8s.io", "verticalpodautoscalers", "list"): "clusters with a VerticalPodAutoscaler",
     ("autoscaling.k8s.io", "verticalpodautoscalers", "create"): "clusters with a VerticalPodAutoscaler",
@@ -27,9 +25,6 @@ OTHERWISE_USED = {
     ("kvm.cloud.sap", "hypervisors", "get"): "clusters with a hypervisor operator",
     ("kvm.cloud.sap", "hypervisors", "patch"): "clusters with a hypervisor operator",
 }
-
-#: Of them, those that this life may come to use: it depends on the moment in which a Job ends.
-BY_THE_MOMENT = {("batch", "jobs", "delete")}
 
 
 def test_a_pool_lives_and_goes_without_a_call_that_is_refused(
@@ -47,7 +42,7 @@ def test_a_pool_lives_and_goes_without_a_call_that_is_refused(
     world.wait_gone(name)
 
     assert operator.refused() == []
-    assert operator.granted() - operator.used() - BY_THE_MOMENT == set(OTHERWISE_USED) - BY_THE_MOMENT
+    assert operator.granted() - operator.used() - rights.BY_THE_MOMENT == set(OTHERWISE_USED) - rights.BY_THE_MOMENT
     assert operator.used() <= operator.granted()
     assert [
         line for line in operator.lines() if line["msg"] == "Not watched: changes are noticed at the next look"

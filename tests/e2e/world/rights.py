@@ -15,6 +15,15 @@ Right = tuple[str, str, str]
 #: One line of an audit log.
 Entry = Mapping[str, Any]
 
+#: Rights that the life of a pool has no use for wherever its children are, and what uses them.
+OTHERWISE_USED: Mapping[Right, str] = {
+    ("", "configmaps", "get"): "a configuration that another pass has just created",
+    ("apps", "daemonsets", "create"): "an apply that makes the object, which is noted as a patch",
+    ("batch", "jobs", "delete"): "a discovery Job that has ended, when another is needed",
+}
+#: Of them, those that a life may come to use: it depends on the moment in which a Job ends.
+BY_THE_MOMENT = {("batch", "jobs", "delete")}
+
 
 def granted(objects: Iterable[Mapping[str, Any]]) -> set[Right]:
     """What the roles among these objects allow."""

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import pathlib
 import sys
+from collections.abc import Callable
 
 import pytest
 import rich.console
@@ -79,22 +80,6 @@ LACKS_A_SERVER = {
 }
 
 
-@pytest.mark.parametrize(("machine", "said", "log"), LACKS_A_SERVER.values(), ids=LACKS_A_SERVER)
-def test_machine_that_lacks_a_server_is_told_which_package_has_it(
-    tmp_path: pathlib.Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tell: progress.Part,
-    *,
-    machine: Machine,
-    said: str,
-    log: str | None,
-) -> None:
-    enter(machine, tmp_path, monkeypatch)
-    with pytest.raises(errors.LabError) as raised:
-        installation.install(tell)
-    assert (str(raised.value), raised.value.log) == (said, log and tmp_path / "cache" / log)
-
-
 def test_machine_without_the_environment_of_the_project_is_told_how_to_make_it(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, tell: progress.Part
 ) -> None:
@@ -139,29 +124,40 @@ LACKS_OPEN_VSWITCH = {
 }
 
 
-@pytest.mark.parametrize(("machine", "said", "log"), LACKS_OPEN_VSWITCH.values(), ids=LACKS_OPEN_VSWITCH)
-def test_machine_that_lacks_open_vswitch_is_told_which_packages_have_it(
+@pytest.mark.parametrize(
+    ("install", "machine", "said", "log"),
+    [
+        *((installation.install, *row) for row in LACKS_A_SERVER.values()),
+        *((ovsdb.install, *row) for row in LACKS_OPEN_VSWITCH.values()),
+    ],
+    ids=[*(f"servers: {name}" for name in LACKS_A_SERVER), *(f"Open vSwitch: {name}" for name in LACKS_OPEN_VSWITCH)],
+)
+def test_machine_that_lacks_something_is_told_which_packages_have_it(
     tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
     tell: progress.Part,
     *,
+    install: Callable[[progress.Part], object],
     machine: Machine,
     said: str,
     log: str | None,
 ) -> None:
     enter(machine, tmp_path, monkeypatch)
     with pytest.raises(errors.LabError) as raised:
-        ovsdb.install(tell)
+        install(tell)
     assert (str(raised.value), raised.value.log) == (said, log and tmp_path / "cache" / log)
 
 
 @pytest.mark.parametrize("install", [installation.install, ovsdb.install], ids=["servers", "Open vSwitch"])
 def test_lists_of_packages_are_fetched_before_an_installation_is_given_up(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, tell: progress.Part, install: object
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tell: progress.Part,
+    install: Callable[[progress.Part], object],
 ) -> None:
     enter(Machine(), tmp_path, monkeypatch)
     with pytest.raises(errors.LabError):
-        install(tell)  # type: ignore[operator]
+        install(tell)
     first, update, *_ = (tmp_path / "told").read_text().splitlines()
     assert first.endswith(("rabbitmq-server postgresql", "openvswitch-common"))
     assert update.endswith("update")
