@@ -20,6 +20,7 @@ from plays import standing
 ROOT = pathlib.Path(__file__).parents[2]
 STAYS, LEAVES = "compute-1", "compute-2"
 POOL = f"openstack/{standing.POOL}"
+LATER = "2026-01-03T00:00:00Z"
 DAEMON_SET = f"DaemonSet {POOL}-nova-compute"
 
 
@@ -67,7 +68,10 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Chapter]]:
-    """The life of a pool: it begins; its spec changes and a node leaves it; the pod of that node is gone."""
+    """The life of a pool: it begins; its spec changes and a node leaves it; the pod of that node is gone.
+
+    Then its configuration goes back to what it was, and becomes another once more.
+    """
     with standing.with_a_pool(nodes={STAYS: "az1", LEAVES: "az2"}, traits=["CUSTOM_KNOWN", "CUSTOM_OLD"]) as stand:
         reader = Reader(stand, tmp_path_factory.mktemp("by-hand"))
         stand.cloud.traits |= {"CUSTOM_KNOWN"}
@@ -85,10 +89,23 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Chapte
 
         # The node's term goes from the affinity, and its pod with it: there never was one.
         reader.run()
-        yield {"begins": begins, "changes": changes, "releases": reader.chapter()}
+        releases = reader.chapter()
+
+        # The newer of the two ConfigMaps is not the one that the pods mount from now on.
+        stand.get("ConfigMap", f"{standing.POOL}-config-2340d80b")["metadata"]["creationTimestamp"] = LATER
+        pool["spec"]["libvirt"] = {"virtType": "kvm"}
+        returns = reader.chapter()
+        pool["spec"]["libvirt"] = {"virtType": "kvm", "cpuMode": "host-passthrough"}
+        yield {
+            "begins": begins,
+            "changes": changes,
+            "releases": releases,
+            "returns": returns,
+            "goes on": reader.chapter(),
+        }
 
 
-CHAPTERS = pytest.mark.parametrize("chapter", ["begins", "changes", "releases"])
+CHAPTERS = pytest.mark.parametrize("chapter", ["begins", "changes", "releases", "returns", "goes on"])
 
 
 @CHAPTERS
@@ -255,6 +272,23 @@ SHOWN = [
 -    zone: nova
 """,
         id="a service that is deleted",
+    ),
+    pytest.param(
+        "returns",
+        (f"ConfigMap {POOL}-config-2340d80b", f"ConfigMap {POOL}-config-9ba40d0c"),
+        """\
+-virt_type = qemu
++virt_type = kvm
+""",
+        id="a ConfigMap that was there before",
+    ),
+    pytest.param(
+        "goes on",
+        (f"ConfigMap {POOL}-config-9ba40d0c", f"ConfigMap {POOL}-config-ec8dbbba"),
+        """\
++cpu_mode = host-passthrough
+""",
+        id="another ConfigMap than the newest",
     ),
 ]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import workload
 from unit.roles import rendering
 
 TERMS = [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}]
@@ -237,6 +238,12 @@ def test_nova_compute_mounts_nothing_else(pod: dict[str, Any]) -> None:
 def test_volume_of_the_pools_config_has_the_name_that_the_guide_asks_for(pod: dict[str, Any]) -> None:
     (named,) = [volume for volume in pod["volumes"] if volume["name"] == "pool-config"]
     assert named["configMap"]["name"] == "pool-a-config-12345678"
+
+
+def test_config_map_of_a_daemon_set_is_the_one_that_its_pods_mount(rendered: dict[str, Any]) -> None:
+    assert workload.config_map(rendered["plain"]) == "pool-a-config-12345678"
+    assert workload.config_map({"spec": {"template": {"spec": {"containers": []}}}}) is None
+    assert workload.config_map(None) is None
 
 
 # --- the init containers

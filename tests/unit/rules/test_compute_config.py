@@ -316,7 +316,10 @@ def test_rendered_config_names_its_config_map() -> None:
     assert "pool-a-config-12345678" in condition["message"]
 
 
-def test_newest_config_map_of_the_pool_is_what_its_pods_mount() -> None:
+def test_mounted_is_the_named_config_map_of_the_pool_or_its_newest() -> None:
+    owner = ownership.of_pool(objects.novacompute())
     maps = [config_map("old", "00"), config_map("new", "02"), config_map("foreign", "09", owner="somebody")]
-    assert compute_config.newest(maps, owner=ownership.of_pool(objects.novacompute())) == maps[1]
-    assert compute_config.newest(maps[2:], owner=ownership.of_pool(objects.novacompute())) is None
+    assert compute_config.mounted(maps, "old", owner=owner) == maps[0]
+    for unknown in (None, "gone", "foreign"):
+        assert compute_config.mounted(maps, unknown, owner=owner) == maps[1]
+    assert compute_config.mounted(maps[2:], "foreign", owner=owner) is None

@@ -68,9 +68,12 @@ class Task:
 Run = Callable[[Task], Result]
 
 
-def difference(what: str, before: Any, after: Any) -> Result:
-    """Return one entry of a result's `diff`, as `--diff` shows it; the empty text is a thing that is not there."""
-    return {"before_header": what, "after_header": what, "before": before, "after": after}
+def difference(what: str, before: Any, after: Any, *, was: str | None = None) -> Result:
+    """Return one entry of a result's `diff`, as `--diff` shows it; the empty text is a thing that is not there.
+
+    ``was`` is what the side before is called, where it is another thing than ``what``.
+    """
+    return {"before_header": was or what, "after_header": what, "before": before, "after": after}
 
 
 def outcome(run: Run, task: Task, *, module: str, verbosity: int = 0) -> Result:

@@ -21,6 +21,12 @@ options:
       - The DaemonSet as it shall be, as YAML. Without it the DaemonSet is deleted.
       - It is text, which Ansible hands on as it is; of a structure it would copy every value at every use.
     type: str
+  config_created:
+    description:
+      - Whether the ConfigMap that it mounts was not there before this pass. The difference of one that was there is
+        shown when the pods go back to it.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -66,7 +72,7 @@ outcome:
 from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import absent, entry
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import drift, ownership, workload
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config, drift, ownership, workload
 
 try:
     import yaml
@@ -78,6 +84,7 @@ ARGUMENTS: Final = {
     **entry.TARGET_ARGUMENT,
     **entry.POOL_ARGUMENT,
     "definition": {"type": "str"},
+    "config_created": {"type": "bool", "default": False},
 }
 
 
@@ -108,8 +115,21 @@ def run(task: entry.Task) -> dict[str, Any]:
         "fields": workload.status_fields(after, image),
         "observed": workload.is_observed(after),
         "outcome": workload.judge(after),
-        "diff": entry.difference(f"DaemonSet {namespace}/{name}", before["spec"] if before else "", after["spec"]),
+        "diff": [
+            *_returned(task, before, after),
+            entry.difference(f"DaemonSet {namespace}/{name}", before["spec"] if before else "", after["spec"]),
+        ],
     }
+
+
+def _returned(task: entry.Task, before: dict[str, Any] | None, after: dict[str, Any]) -> list[dict[str, Any]]:
+    """What changes in compute-pool.conf for pods that go back to a ConfigMap which was there before this pass."""
+    namespace, names = after["metadata"]["namespace"], [workload.config_map(one) for one in (before, after)]
+    if not task.diff_mode or task.params["config_created"] or None in names or names[0] == names[1]:
+        return []
+    maps = [task.target_cluster().find("ConfigMap", str(name), namespace) or {} for name in names]
+    was, now = (f"ConfigMap {namespace}/{name}" for name in names)
+    return [entry.difference(now, *map(compute_config.text_of, maps), was=was)]
 
 
 def main() -> None:

@@ -51,6 +51,11 @@ name:
   returned: success
   type: str
   sample: pool-a-config-5c1f09ab
+created:
+  description: Whether the ConfigMap was not there before, and its difference is among those of this task.
+  returned: success
+  type: bool
+  sample: false
 digest:
   description: A digest of the contract; empty where there is none.
   returned: success
@@ -87,7 +92,7 @@ from typing import Any, Final
 
 from ansible_collections.c5c3.nova.plugins.module_utils import entry
 from ansible_collections.c5c3.nova.plugins.module_utils.clients import errors
-from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config, ownership, vocabulary
+from ansible_collections.c5c3.nova.plugins.module_utils.rules import compute_config, ownership, vocabulary, workload
 
 ARGUMENTS: Final = {
     **entry.CLUSTER_ARGUMENTS,
@@ -101,7 +106,7 @@ ARGUMENTS: Final = {
 
 def run(task: entry.Task) -> dict[str, Any]:
     digest, problem = _contract(task)
-    kept = {"name": "", "outcome": problem} if problem else _keep(task)
+    kept = {"name": "", "created": False, "outcome": problem} if problem else _keep(task)
     extra = compute_config.judge_extra_config(task.params["pool"]["spec"].get("extraConfig"))
     return {**kept, "digest": digest, "extra_outcome": extra}
 
@@ -149,24 +154,27 @@ def _keep(task: entry.Task) -> dict[str, Any]:
     return {
         "changed": created or bool(pruned),
         "name": name,
+        "created": created,
         "outcome": compute_config.judge_rendered(name),
         "diff": [
-            *([_difference(pool, existing, name, text)] if created else []),
+            *([_difference(task, existing, name)] if created and task.diff_mode else []),
             *(entry.difference(f"ConfigMap {metadata['namespace']}/{old}", f"{old}\n", "") for old in pruned),
         ],
     }
 
 
-def _difference(pool: dict[str, Any], existing: list[dict[str, Any]], name: str, text: str) -> dict[str, Any]:
-    """What changes in compute-pool.conf: the newest file that the pool has, and the new one."""
+def _difference(task: entry.Task, existing: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """What changes in compute-pool.conf: the file that the pods mount, and the new one."""
+    pool = task.params["pool"]
     namespace = pool["metadata"]["namespace"]
-    before = compute_config.newest(existing, owner=ownership.of_pool(pool))
-    return {
-        "before_header": f"ConfigMap {namespace}/{before['metadata']['name'] if before else name}",
-        "after_header": f"ConfigMap {namespace}/{name}",
-        "before": ((before or {}).get("data") or {}).get(compute_config.FILE, ""),
-        "after": text,
-    }
+    daemon_set = task.target_cluster().find("DaemonSet", workload.name(pool["metadata"]["name"]), namespace)
+    before = compute_config.mounted(existing, workload.config_map(daemon_set), owner=ownership.of_pool(pool))
+    return entry.difference(
+        f"ConfigMap {namespace}/{name}",
+        compute_config.text_of(before) if before else "",
+        task.params["text"],
+        was=f"ConfigMap {namespace}/{before['metadata']['name']}" if before else None,
+    )
 
 
 def _create(task: entry.Task, body: dict[str, Any]) -> None:

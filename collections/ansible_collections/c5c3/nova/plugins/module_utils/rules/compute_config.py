@@ -292,9 +292,18 @@ def config_maps_to_prune(
     return [metadata["name"] for metadata in others[vocabulary.KEPT_CONFIGS :]]
 
 
-def newest(config_maps: Iterable[Mapping[str, Any]], *, owner: ownership.Owner) -> Mapping[str, Any] | None:
-    """The newest of the ConfigMaps that the ``owner`` owns: what the pods mount before the next one."""
-    return next(iter(_newest_first(config_maps, owner)), None)
+def mounted(
+    config_maps: Iterable[Mapping[str, Any]], name: str | None, *, owner: ownership.Owner
+) -> Mapping[str, Any] | None:
+    """The one of the ``owner``'s ConfigMaps that the pods mount: of this name, or the newest if there is none such."""
+    owned = _newest_first(config_maps, owner)
+    return next((item for item in owned if item["metadata"]["name"] == name), next(iter(owned), None))
+
+
+def text_of(config_map: Mapping[str, Any]) -> str:
+    """The compute-pool.conf in a ConfigMap; empty where it has none."""
+    text: str = (config_map.get("data") or {}).get(FILE, "")
+    return text
 
 
 def _newest_first(config_maps: Iterable[Mapping[str, Any]], owner: ownership.Owner) -> list[Mapping[str, Any]]:

@@ -11,6 +11,9 @@ from ansible_collections.c5c3.nova.plugins.module_utils.rules import conditions,
 #: Requests and limits where spec.resources names neither ("Resources"); a CPU gets no limit.
 _DEFAULTS: Final = {"cpu": ("150m", None), "memory": ("768Mi", "768Mi")}
 
+CONFIG_VOLUME: Final = "pool-config"
+"""The volume that mounts compute-pool.conf, as the template of the DaemonSet calls it."""
+
 
 def name(pool: str) -> str:
     """The name of the pool's DaemonSet."""
@@ -89,6 +92,12 @@ def update_strategy(spec: Mapping[str, Any]) -> dict[str, Any]:
     if strategy.get("type") == "OnDelete":
         return {"type": "OnDelete"}
     return {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": strategy.get("maxUnavailable", 1)}}
+
+
+def config_map(daemon_set: Mapping[str, Any] | None) -> str | None:
+    """The name of the ConfigMap with compute-pool.conf that a DaemonSet mounts; None without one."""
+    volumes = daemon_set["spec"]["template"]["spec"].get("volumes") or [] if daemon_set else []
+    return next((volume["configMap"]["name"] for volume in volumes if volume["name"] == CONFIG_VOLUME), None)
 
 
 def is_observed(daemon_set: Mapping[str, Any]) -> bool:
