@@ -4,9 +4,9 @@
 Level-triggered: an entry says only that a pool is due, never what happened to it, so any number of reasons merge into
 one entry. Pure but for the injected clock; the caller holds a lock around it.
 
-Order among the pools that are due: a change of the pool itself, then a change of something around it, then a look
-that only the time asked for. A look that has waited too long counts as a change, so that no kind of work can starve
-another. Within one kind the earliest due time wins.
+Order among the pools that are due: a change of the pool itself, then a node that comes to it or leaves it, then a
+change of something else around it, then a look that only the time asked for. A look that has waited too long counts as
+a change, so that no kind of work can starve another. Within one kind the earliest due time wins.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Urgency(enum.IntEnum):
     """Why a pool is due; the smaller goes first."""
 
     CHANGED = 0
-    WOKEN = 1
-    LOOK = 2
+    MOVED = 1
+    WOKEN = 2
+    LOOK = 3
 
 
 class Result(enum.Enum):

@@ -310,7 +310,9 @@ class Triggers:
         # A first list is met while every pool is due anyway.
         if change.initial:
             return []
-        return [Wake(pool=pool, urgency=queue.Urgency.WOKEN) for pool in sorted(self._concerned(change))]
+        # A Node's labels are its owner's word, as a pool's spec is: it does not wait behind what passes stir up.
+        urgency = queue.Urgency.MOVED if change.kind == "Node" else queue.Urgency.WOKEN
+        return [Wake(pool=pool, urgency=urgency) for pool in sorted(self._concerned(change))]
 
     def _pool_changed(self, change: Change) -> list[Wake]:
         pool = f"{change.namespace}/{change.name}"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from nova_compute_operator import queue
 
-CHANGED, WOKEN, LOOK = queue.Urgency.CHANGED, queue.Urgency.WOKEN, queue.Urgency.LOOK
+CHANGED, MOVED, WOKEN, LOOK = queue.Urgency
 DONE, FAILED = queue.Result.DONE, queue.Result.FAILED
 SYNC = 600.0
 
@@ -58,11 +58,12 @@ def test_a_changed_pool_goes_before_looks_that_were_due_earlier(pools: queue.Que
     assert taken(pools) == "new"
 
 
-def test_a_change_goes_before_a_wake_and_a_wake_before_a_look(pools: queue.Queue) -> None:
+def test_a_change_goes_before_a_node_that_moved_that_before_a_wake_and_a_wake_before_a_look(pools: queue.Queue) -> None:
     pools.add("look", LOOK)
     pools.add("woken", WOKEN)
+    pools.add("node moved", MOVED)
     pools.add("changed", CHANGED)
-    assert [taken(pools) for _ in range(3)] == ["changed", "woken", "look"]
+    assert [taken(pools) for _ in range(4)] == ["changed", "node moved", "woken", "look"]
 
 
 @pytest.mark.case("B3")
@@ -116,6 +117,15 @@ def test_what_a_pass_does_to_its_own_children_wakes_it_after_a_breath(pools: que
     assert pools.done("a", DONE, next_look=60) == queue.WAKE_GAP
     assert taken(pools) is None
     clock.now += queue.WAKE_GAP
+    assert taken(pools) == "a"
+
+
+def test_a_node_that_moves_during_a_pass_is_looked_at_right_after(pools: queue.Queue) -> None:
+    pools.add("a", CHANGED)
+    taken(pools)
+    pools.add("a", WOKEN)
+    pools.add("a", MOVED)
+    assert pools.done("a", DONE, next_look=60) == 0
     assert taken(pools) == "a"
 
 

@@ -322,7 +322,7 @@ def test_a_node_wakes_the_pools_that_count_it_in_or_out(
     after: dict[str, Any] | None,
     expected: set[str],
 ) -> None:
-    assert woken(selecting, change("Node", before, after)) == dict.fromkeys(expected, "WOKEN")
+    assert woken(selecting, change("Node", before, after)) == dict.fromkeys(expected, "MOVED")
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_a_node_that_goes_or_moves_wakes_the_pool_that_drains_it(after: dict[str
     index = triggers.Triggers()
     for one in (pool("a", n1="Draining"), pool("b", n10="Draining")):
         index.wakes(change("NovaCompute", None, one, initial=True))
-    assert woken(index, change("Node", node(**{ZONE: "az1"}), after)) == {"a": "WOKEN"}
+    assert woken(index, change("Node", node(**{ZONE: "az1"}), after)) == {"a": "MOVED"}
 
 
 def test_a_node_of_another_cluster_wakes_no_pool_of_this_one(selecting: triggers.Triggers) -> None:
