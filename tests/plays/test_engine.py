@@ -151,9 +151,20 @@ EVERYTHING = [
         "loop": [1, 2],
     },
     debug("untouched", "{{ things }}"),
+    {**debug("many", "{{ many.update(k0=item) }}{{ many.k0 }}{{ many.k1 }}{{ many | length }}"), "loop": [1, 2]},
+    debug("many untouched", "{{ many.k0 }}{{ many.k19 | float }}"),
+    {
+        "block": [debug("filter that is not there", "{{ 1 | no_such_filter }}")],
+        "rescue": [debug("what it said", "{{ ansible_failed_result.msg }}")],
+    },
+    {
+        "block": [debug("test that is not there", "{{ 1 is no_such_test }}")],
+        "rescue": [debug("what that said", "{{ ansible_failed_result.msg }}")],
+    },
     {"name": "ended", "ansible.builtin.meta": "end_host"},
 ]
 HANDLERS = [debug("handler", "handled")]
+MANY = {f"k{number}": number for number in range(20)}
 
 
 @pytest.mark.parametrize("options", ["", "--check --diff", "-vvv"], ids=["run", "check", "verbose"])
@@ -164,7 +175,7 @@ def test_events_artifacts_and_statistics_are_those_of_the_plain_way(
     (tmp_path / "file.j2").write_text(
         "{{ things.append(3) }}{{ things[1].deep.append(4) }}{{ things }}{{ template_path }}"
     )
-    playbook = runs.write(EVERYTHING, handlers=HANDLERS, vars={"things": [1, {"deep": [2]}]})
+    playbook = runs.write(EVERYTHING, handlers=HANDLERS, vars={"things": [1, {"deep": [2]}], "many": MANY})
     ways = []
     # Twice under the engine: the first run leaves the second what it compiled.
     for way in (None, engine, engine):

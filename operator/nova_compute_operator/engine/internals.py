@@ -17,10 +17,13 @@ one, passes run the plain way. What is reached into, and why:
 
 from __future__ import annotations
 
+import collections
 import copy
+import dataclasses
 import importlib
 import importlib.metadata
 import marshal
+import operator
 import os
 import pathlib
 import pickle
@@ -50,6 +53,10 @@ made of it, None where it reads the variable when it needs it."""
 
 # More templates than a playbook has, and more names of plug-ins; a bound for one that makes up new ones in each pass.
 _MOST: Final = 5000
+
+# Below this many it costs less to wrap variables anew. A task has its variables in few mappings.
+_MANY_VARIABLES: Final = 16
+_MAPPINGS_KEPT: Final = 8
 
 
 def unsupported() -> str:
@@ -102,6 +109,7 @@ def preload(project: pathlib.Path) -> Caches:
     _import_collection()
     _find_filters()
     _share_variables_with_templates()
+    _wrap_variables_once()
     _run_tasks_inline()
     caches = Caches(project)
     caches.install()
@@ -134,13 +142,14 @@ def _find_filters() -> None:
         (loader.filter_loader, _jinja_bits._BUILTIN_FILTERS, own),
         (loader.test_loader, _jinja_bits._BUILTIN_TESTS, []),
     ):
+        # Those of Ansible, which go before those of Jinja.
         list(found.all())
-        for name in (*builtin, *more):
-            try:
-                plugin = found.get(name)
-            except KeyError:
-                plugin = builtin[name]
-            found._cached_non_collection_wrappers.setdefault(name, plugin)
+        kept = found._cached_non_collection_wrappers
+        for name in builtin:
+            # What is looked for and not found is Jinja's.
+            kept.setdefault(name, loader._DeferredPluginLoadFailure(KeyError(name)))
+        for name in more:
+            kept.setdefault(name, found.get(name))
 
 
 def _share_variables_with_templates() -> None:
@@ -152,6 +161,37 @@ def _share_variables_with_templates() -> None:
 
     found = loader.lookup_loader.get("ansible.builtin.template", class_only=True)
     setattr(sys.modules[found.__module__], "deepcopy", copy.copy)  # noqa: B010 - mypy knows of no such module
+
+
+def _wrap_variables_once() -> None:
+    """Have a mapping of variables wrapped once: each template, however small, wraps every value that it might look up.
+
+    A wrapper never changes; the mapping may, and counts as the same only with the same names and the same values in it.
+    """
+    from ansible._internal._templating import _lazy_containers
+
+    stock = _lazy_containers._AnsibleLazyTemplateDict._lazy_values
+    wrapped: collections.OrderedDict[int, tuple[list[Any], list[Any], list[Any]]] = collections.OrderedDict()
+
+    def lazy_values(values: dict[Any, Any], lazy_options: Any) -> Any:
+        if len(values) < _MANY_VARIABLES:
+            return stock(values, lazy_options)
+        names, raw = list(values), list(values.values())
+        kept = wrapped.get(id(values))
+        if kept is None or not (_same(names, kept[0]) and _same(raw, kept[1])):
+            kept = (names, raw, [_lazy_containers._LazyValue(value) for value in raw])
+            wrapped[id(values)] = kept
+            if len(wrapped) > _MAPPINGS_KEPT:
+                wrapped.popitem(last=False)
+        made = stock({}, lazy_options)
+        return dataclasses.replace(made, source=zip(names, kept[2], strict=True))
+
+    _lazy_containers._AnsibleLazyTemplateDict._lazy_values = staticmethod(lazy_values)
+
+
+def _same(one: list[Any], other: list[Any]) -> bool:
+    """Whether both hold the very same objects in the same order."""
+    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 def _names(package: str) -> list[str]:
@@ -317,7 +357,8 @@ class _Surroundings:
     """What a process has and a task may change."""
 
     def __init__(self) -> None:
-        self._environment = dict(os.environ)
+        # As the bytes that they are kept as: each name and value would be decoded, before and after each task.
+        self._environment = os.environ._data.copy()  # type: ignore[attr-defined]
         self._folder = pathlib.Path.cwd()
         self._mask = os.umask(0o077)
         os.umask(self._mask)
@@ -326,9 +367,9 @@ class _Surroundings:
         from ansible.utils import display
 
         changed = []
-        if os.environ != self._environment:
+        if os.environ._data != self._environment:  # type: ignore[attr-defined]
             os.environ.clear()
-            os.environ.update(self._environment)
+            os.environb.update(self._environment)
             changed.append("environment")
         if not _is_at(self._folder):
             os.chdir(self._folder)
@@ -507,11 +548,8 @@ class Caches:
         stock = loader.PluginLoader.find_plugin_with_context
 
         def find_plugin_with_context(made: Any, *arguments: Any, **keywords: Any) -> Any:
-            what = (made.type, arguments, tuple(sorted(keywords.items())))
-            try:
-                found = self._plugins.get((*what, tuple(made._extra_dirs)))
-            except TypeError:  # a list of collections, which nobody here has
-                return stock(made, *arguments, **keywords)
+            what = (made.type, *_hashable(arguments, keywords))
+            found = self._plugins.get((*what, tuple(made._extra_dirs)))
             if found is None:
                 self._new.add(("plugin", what))
                 return stock(made, *arguments, **keywords)
@@ -525,7 +563,7 @@ class Caches:
 
         kind, arguments, keywords = what
         made = {one.type: one for _, one in loader.get_all_plugin_loaders()}[kind]
-        found = self._stock_find(made, *arguments, **dict(keywords))
+        found = self._stock_find(made, *map(_as_given, arguments), **{name: _as_given(each) for name, each in keywords})
         # What there is to say about a plug-in is said in each run.
         if not found.deprecated and not found.raw_error_list and len(self._plugins) < _MOST:
             self._plugins[*what, tuple(made._extra_dirs)] = found
@@ -607,6 +645,17 @@ class _Parsed:
 
 # What the parts of a play hold further parts in.
 _CONTENTS: Final = ("pre_tasks", "roles", "tasks", "post_tasks", "handlers", "block", "rescue", "always")
+
+
+def _hashable(arguments: Iterable[Any], keywords: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The arguments of a call as a key. Of those for finding a plug-in only the collections to look in are a list."""
+    made = [tuple(one) if isinstance(one, list) else one for one in (*arguments, *keywords.values())]
+    named = zip(keywords, made[len(made) - len(keywords) :], strict=True)
+    return tuple(made[: len(made) - len(keywords)]), tuple(sorted(named))
+
+
+def _as_given(argument: Any) -> Any:
+    return list(argument) if isinstance(argument, tuple) else argument
 
 
 def _signature(path: str) -> tuple[int, ...] | None:
