@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests that need a real Kubernetes and a real Nova: a lab up, the tests, the lab down. ``make test-lab``.
 
-Without arguments everything runs, in parts of about the same length and at the same time, each against a lab of its
-own: much of what these tests do is waiting. With arguments, which go to pytest, one run has those. After ``--`` stands
-another command to run against the same lab, such as ``molecule test --all``. The exit code is the first that is not 0.
-KEEP=1 leaves the labs up, and a later run takes them over.
+Without arguments everything runs, in parts and at the same time, each against a lab of its own: much of what these
+tests do is waiting. With arguments, which go to pytest, one run has those. After ``--`` stands another command to run
+against the same lab, such as ``molecule test --all``. The exit code is the first that is not 0. KEEP=1 leaves the labs
+up, and a later run takes them over.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SECOND = (
 )
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
 MOLECULE = ("--", "molecule", "test", "--all")
-PARTS = ((*FIRST, *MOLECULE), SECOND, ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))))
+PARTS = (FIRST, SECOND, ("tests/e2e", *(f"--ignore={path}" for path in (*FIRST[1:], *SECOND))), MOLECULE)
 NAME = "tests"
 _MOST_RUNS = 9
 

@@ -15,6 +15,7 @@ Writes build/bench.json and build/bench.svg. It brings up a lab of its own and t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -64,6 +65,11 @@ class Bench:
     @functools.cached_property
     def warm(self) -> ways.Play:
         return ways.Play(folders.Folders(self.scratch / "warm"), warm=True)
+
+    def close(self) -> None:
+        """End what it started."""
+        if "warm" in self.__dict__:
+            self.warm.close()
 
     # --- (a)
 
@@ -175,13 +181,15 @@ class Bench:
         """Seconds from the label's removal to the status that says Draining, as a watch of the pool tells it."""
         server = api.ApiServer.connect()
         kind = next(kind for kind in triggers.KINDS if kind.name == "NovaCompute")
-        version = server.pool(pool_key(pool))["metadata"]["resourceVersion"]
+        # That of the pool itself may be too old to watch from: it has been settled for long.
+        version = next(server.pages(kind, ground.NAMESPACE)).resource_version
         node = f"{pool}-0000"
         with server.watch(kind, ground.NAMESPACE, version, server_timeout=120, read_timeout=100.0) as events:
             began = time.monotonic()
             self.ground.take_label(node)
             for event in events:
                 item = event["object"]
+                assert event["type"] != "ERROR", item
                 if item["metadata"].get("name") == pool and ground.status_of(item).get(node) == "Draining":
                     return time.monotonic() - began
         raise AssertionError(f"{node} did not become Draining in two minutes")
@@ -280,13 +288,12 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
             bench = Bench(pathlib.Path(scratch))
-            with bench.ground.heartbeats():
+            with contextlib.closing(bench), bench.ground.heartbeats():
                 for name, part in PARTS.items():
                     if name in parts:
                         drawing.say(f"({name}) {part.__name__[2:].replace('_', ' ')}")
                         part(bench)
                         (build / "bench.json").write_text(json.dumps(bench.found, indent=1) + "\n")
-            bench.warm.close()
     finally:
         if not was_up and not os.environ.get("KEEP"):
             subprocess.run([*lab, "down", "--name", LAB], check=True, stdout=subprocess.DEVNULL)

@@ -548,7 +548,8 @@ class Caches:
         stock = loader.PluginLoader.find_plugin_with_context
 
         def find_plugin_with_context(made: Any, *arguments: Any, **keywords: Any) -> Any:
-            what = (made.type, *_hashable(arguments, keywords))
+            named = tuple(sorted((name, _as_key(each)) for name, each in keywords.items()))
+            what = (made.type, tuple(map(_as_key, arguments)), named)
             found = self._plugins.get((*what, tuple(made._extra_dirs)))
             if found is None:
                 self._new.add(("plugin", what))
@@ -647,11 +648,9 @@ class _Parsed:
 _CONTENTS: Final = ("pre_tasks", "roles", "tasks", "post_tasks", "handlers", "block", "rescue", "always")
 
 
-def _hashable(arguments: Iterable[Any], keywords: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The arguments of a call as a key. Of those for finding a plug-in only the collections to look in are a list."""
-    made = [tuple(one) if isinstance(one, list) else one for one in (*arguments, *keywords.values())]
-    named = zip(keywords, made[len(made) - len(keywords) :], strict=True)
-    return tuple(made[: len(made) - len(keywords)]), tuple(sorted(named))
+def _as_key(argument: Any) -> Any:
+    """An argument for finding a plug-in as part of a key: only the collections to look in are a list."""
+    return tuple(argument) if isinstance(argument, list) else argument
 
 
 def _as_given(argument: Any) -> Any:
