@@ -64,11 +64,12 @@ def traits_outcome(  # noqa: PLR0917 - a filter takes its arguments by position
     """The outcome of the traits; ``read`` is what hypervisor_info returned, or empty when nothing was to be done."""
     if errors:
         return conditions.failure(conditions.TRAITS, conditions.describe_some(errors), errors[0])
+    left_alone = frozenset(annotated)
     return traits.judge(
         pool,
         ledger,
         packing.unpack(read.get("hypervisors", {})),
-        annotated=[node for node in traits.managed(pool, ledger) if node in annotated],
+        annotated=[node for node in traits.managed(pool, ledger) if node in left_alone],
         missing=read.get("missing", []),
         created=created,
         served=read.get("served", True),

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-NAMES: Final = frozenset({"pool", "ledger", "siblings", "services", "hypervisors"})
+NAMES: Final = frozenset({"pool", "ledger", "siblings", "services", "hypervisors", "outside"})
 """The arguments and results that are packed."""
 
 Returned = TypeVar("Returned")

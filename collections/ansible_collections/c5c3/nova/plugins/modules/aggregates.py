@@ -52,11 +52,10 @@ deleted:
   elements: str
   sample: [az2]
 outside:
-  description: The Pending and Active nodes in no aggregate of their zone.
+  description: The Pending and Active nodes in no aggregate of their zone, as JSON text.
   returned: success
-  type: list
-  elements: str
-  sample: [compute-2]
+  type: str
+  sample: '["compute-2"]'
 outcome:
   description: The condition, whether later steps run, and when to look again.
   returned: success

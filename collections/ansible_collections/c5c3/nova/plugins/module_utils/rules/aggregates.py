@@ -148,7 +148,8 @@ def settle(outcome: dict[str, Any], ledger: Sequence[Mapping[str, Any]], outside
 
 
 def _in_place(ledger: Sequence[Mapping[str, Any]], outside: Sequence[str]) -> dict[str, Any]:
-    active = [entry for entry in ledger if entry["phase"] == vocabulary.ACTIVE and entry["name"] in outside]
+    beyond = frozenset(outside)
+    active = [entry for entry in ledger if entry["phase"] == vocabulary.ACTIVE and entry["name"] in beyond]
     if active:
         named = conditions.name_some([f"{entry['name']} ({entry['zone']})" for entry in active])
         return conditions.outcome(

@@ -62,7 +62,8 @@ def released_nodes(
     ledger: Sequence[Mapping[str, Any]], pods: Mapping[str, str], handed_over: Collection[str]
 ) -> list[str]:
     """Releasing nodes whose pod is gone and that no other pool takes over. ``pods`` maps a node to its pod."""
-    return [name for name in phases.held(ledger, vocabulary.RELEASING) if name not in pods and name not in handed_over]
+    taken = {*pods, *handed_over}
+    return [name for name in phases.held(ledger, vocabulary.RELEASING) if name not in taken]
 
 
 def services_to_delete(
@@ -99,7 +100,7 @@ def next_ledger(
 
     ``services`` is what Nova lists after the pass's own disables, ``deletions`` what became of each delete.
     """
-    settled = []
+    handed_over, mapped, settled = frozenset(handed_over), frozenset(mapped), []
     for entry in ledger:
         name, phase = entry["name"], entry["phase"]
         if phase == vocabulary.CONFLICT:

@@ -170,7 +170,7 @@ def pods_by_node(
     rivals = {
         other["metadata"]["name"] for other in phases.siblings(pool, siblings) if phases.same_cluster(pool, other)
     }
-    found = {}
+    handed_over, found = frozenset(handed_over), {}
     for pod in pods:
         node = pod.get("spec", {}).get("nodeName")
         instance = (pod["metadata"].get("labels") or {}).get("app.kubernetes.io/instance")
