@@ -9,6 +9,8 @@ one, passes run the plain way. What is reached into, and why:
   in the pass's own process (`InlineWorker`), and what they do with a result, so that it is done at once (`_delivery`);
 - the compilation of templates, the parsing of YAML files and of playbooks, and the search for plug-ins, so that a pass
   finds done what others did (`Caches`);
+- the variables that each template is given, so that they are neither copied nor wrapped anew for each
+  (`_share_variables_with_templates`, `_wrap_variables_once`);
 - settings that Ansible reads once, when it is imported, and that differ between passes (`_settle`);
 - the name by which ansible-runner knows what starts a program (`start_playbooks_with`).
 """
@@ -166,7 +168,7 @@ def _share_variables_with_templates() -> None:
 def _wrap_variables_once() -> None:
     """Have a mapping of variables wrapped once: each template, however small, wraps every value that it might look up.
 
-    A wrapper never changes; the mapping may, and counts as the same only with the same names and the same values in it.
+    A wrapper never changes. The mapping may, and counts as the same only with the very same names and values in it.
     """
     from ansible._internal._templating import _lazy_containers
 
