@@ -243,6 +243,8 @@ def test_volume_of_the_pools_config_has_the_name_that_the_guide_asks_for(pod: di
 def test_config_map_of_a_daemon_set_is_the_one_that_its_pods_mount(rendered: dict[str, Any]) -> None:
     assert workload.config_map(rendered["plain"]) == "pool-a-config-12345678"
     assert workload.config_map({"spec": {"template": {"spec": {"containers": []}}}}) is None
+    strange = [{"name": "pool-config", "emptyDir": {}}]
+    assert workload.config_map({"spec": {"template": {"spec": {"volumes": strange}}}}) is None
     assert workload.config_map(None) is None
 
 

@@ -108,6 +108,7 @@ def run(task: entry.Task) -> dict[str, Any]:
     definition = yaml.load(text, Loader=LOADER)
     wanted = drift.stamped(definition)
     settled = before if drift.is_applied(before, wanted) else None
+    returned = _returned(task, before, wanted)
     after = settled or cluster.apply(wanted, dry_run=task.check_mode)
     image = definition["spec"]["template"]["spec"]["containers"][0]["image"]
     return {
@@ -116,20 +117,23 @@ def run(task: entry.Task) -> dict[str, Any]:
         "observed": workload.is_observed(after),
         "outcome": workload.judge(after),
         "diff": [
-            *_returned(task, before, after),
+            *returned,
             entry.difference(f"DaemonSet {namespace}/{name}", before["spec"] if before else "", after["spec"]),
         ],
     }
 
 
-def _returned(task: entry.Task, before: dict[str, Any] | None, after: dict[str, Any]) -> list[dict[str, Any]]:
+def _returned(task: entry.Task, before: dict[str, Any] | None, wanted: dict[str, Any]) -> list[dict[str, Any]]:
     """What changes in compute-pool.conf for pods that go back to a ConfigMap which was there before this pass."""
-    namespace, names = after["metadata"]["namespace"], [workload.config_map(one) for one in (before, after)]
-    if not task.diff_mode or task.params["config_created"] or None in names or names[0] == names[1]:
+    namespace, was, now = wanted["metadata"]["namespace"], workload.config_map(before), workload.config_map(wanted)
+    if not task.diff_mode or task.params["config_created"] or was is None or now is None or was == now:
         return []
-    maps = [task.target_cluster().find("ConfigMap", str(name), namespace) or {} for name in names]
-    was, now = (f"ConfigMap {namespace}/{name}" for name in names)
-    return [entry.difference(now, *map(compute_config.text_of, maps), was=was)]
+    old, new = (task.target_cluster().find("ConfigMap", name, namespace) for name in (was, now))
+    if old is None or new is None:
+        # What is gone cannot be compared with. That the pods mount another one is seen in the DaemonSet.
+        return []
+    texts = compute_config.text_of(old), compute_config.text_of(new)
+    return [entry.difference(f"ConfigMap {namespace}/{now}", *texts, was=f"ConfigMap {namespace}/{was}")]
 
 
 def main() -> None:

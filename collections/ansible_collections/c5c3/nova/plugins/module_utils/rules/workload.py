@@ -95,9 +95,13 @@ def update_strategy(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def config_map(daemon_set: Mapping[str, Any] | None) -> str | None:
-    """The name of the ConfigMap with compute-pool.conf that a DaemonSet mounts; None without one."""
+    """The name of the ConfigMap with compute-pool.conf that a DaemonSet mounts; None without one.
+
+    The DaemonSet may be one that a stranger made.
+    """
     volumes = daemon_set["spec"]["template"]["spec"].get("volumes") or [] if daemon_set else []
-    return next((volume["configMap"]["name"] for volume in volumes if volume["name"] == CONFIG_VOLUME), None)
+    names = (volume.get("configMap", {}).get("name") for volume in volumes if volume["name"] == CONFIG_VOLUME)
+    return next(names, None)
 
 
 def is_observed(daemon_set: Mapping[str, Any]) -> bool:
