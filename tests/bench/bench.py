@@ -203,6 +203,7 @@ class Bench:
         with operating.operator(self.ground, self.scratch / "bounds", scale=0.001, slots=SLOTS) as running:
             running.wait_for(lambda: len(running.passes()) >= PASSES // 10, "the first passes", 1200)
             first, first_things = _least(running, 200), operating.threads_and_files(running.process.pid)
+            lasted = running.lasting()
             began, done = time.monotonic(), len(running.passes())
             beside = []
             while len(running.passes()) < done + PASSES:
@@ -211,7 +212,7 @@ class Bench:
                     beside.append((memory - first) / SLOTS)
                 time.sleep(0.5)
             minutes = (time.monotonic() - began) / 60
-            last, last_things = _least(running, 200), operating.threads_and_files(running.process.pid)
+            last, last_things = running.lasting(), operating.threads_and_files(running.process.pid)
             disk, files = costs.on_disk(running.data)
         self.found |= {
             "passes_per_minute": (len_passes := PASSES) / minutes,
@@ -221,7 +222,7 @@ class Bench:
             "pass_pss_samples": len(beside),
             "disk_mib_after_1000_passes": disk,
             "files_after_1000_passes": files,
-            "growth_after_1000_passes": last / first - 1,
+            "growth_after_1000_passes": last / lasted - 1,
             "things_before_and_after": [first_things, last_things],
         }
 

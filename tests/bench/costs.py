@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -49,23 +50,37 @@ def family(pid: int) -> list[int]:
     while ahead:
         one = ahead.pop()
         found.append(one)
-        for task in _listed(_PROC / str(one) / "task"):
-            try:
-                ahead += [int(child) for child in (task / "children").read_text().split()]
-            except OSError:
-                continue
+        ahead += children(one)
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """The processes that this one started."""
+    found = []
+    for task in _listed(_PROC / str(pid) / "task"):
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 
 def pss(pids: list[int]) -> float:
     """MiB of memory: a page that several processes share counts once, split between them."""
+    return _memory(pids, "Pss")
+
+
+def resident(pids: list[int]) -> float:
+    """MiB of memory: every page that a process has counts in full, whoever else has it."""
+    return _memory(pids, "Rss")
+
+
+def _memory(pids: list[int], kind: str) -> float:
     total = 0
     for pid in pids:
         try:
             text = (_PROC / str(pid) / "smaps_rollup").read_text()
         except OSError:
             continue
-        total += next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")), 0)
+        total += next((int(line.split()[1]) for line in text.splitlines() if line.startswith(f"{kind}:")), 0)
     return total / 1024
 
 

@@ -56,6 +56,11 @@ class Operator:
         # The operator itself and its warm process are always there.
         return costs.pss(members), max(0, len(members) - 2)
 
+    def lasting(self) -> float:
+        """MiB of the processes that outlive passes, whatever passes run: the operator and its warm process."""
+        pid = self.process.pid
+        return costs.resident([pid, *costs.children(pid)])
+
     def close(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(_ENDS_WITHIN) == 0, "the operator did not end in order"
