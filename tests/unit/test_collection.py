@@ -7,7 +7,11 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+import yaml
+
 ROOT = pathlib.Path(__file__).parents[2]
+ROLES = ROOT / "collections" / "ansible_collections" / "c5c3" / "nova" / "roles"
 
 
 def test_module_utils_import_as_plain_python_without_ansible() -> None:
@@ -43,3 +47,12 @@ def test_the_configuration_of_the_tree_shows_the_collection_and_the_inventory() 
     assert changed["DEFAULT_HOST_LIST"] == f"['{ROOT}/inventory/pools.yml']"
     assert changed["DEFAULT_ROLES_PATH"] == f"['{ROOT}/roles']"
     assert changed["INVENTORY_ANY_UNPARSED_IS_FAILED"] == "True"
+
+
+@pytest.mark.parametrize("role", sorted(folder.name for folder in ROLES.iterdir() if folder.is_dir()))
+def test_default_that_a_role_documents_is_the_one_that_it_has(role: str) -> None:
+    documented = yaml.safe_load((ROLES / role / "meta" / "argument_specs.yml").read_text())["argument_specs"]["main"]
+    defaults = ROLES / role / "defaults" / "main.yml"
+    assert (yaml.safe_load(defaults.read_text()) if defaults.is_file() else {}) == {
+        name: option["default"] for name, option in documented["options"].items() if "default" in option
+    }
