@@ -11,7 +11,7 @@ from unit.rules import objects
 
 
 class Listed(list[str]):
-    """A list of nodes that may be gone through, once, and not be searched."""
+    """A list of nodes that may be gone through, and not be searched."""
 
     def __contains__(self, node: object) -> bool:
         raise AssertionError(f"the whole list was searched for {node}")

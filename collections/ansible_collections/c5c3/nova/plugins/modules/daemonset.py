@@ -125,8 +125,10 @@ def run(task: entry.Task) -> dict[str, Any]:
 
 def _returned(task: entry.Task, before: dict[str, Any] | None, wanted: dict[str, Any]) -> list[dict[str, Any]]:
     """What changes in compute-pool.conf for pods that go back to a ConfigMap which was there before this pass."""
+    if not task.diff_mode or task.params["config_created"]:
+        return []
     namespace, was, now = wanted["metadata"]["namespace"], workload.config_map(before), workload.config_map(wanted)
-    if not task.diff_mode or task.params["config_created"] or was is None or now is None or was == now:
+    if was is None or now is None or was == now:
         return []
     old, new = (task.target_cluster().find("ConfigMap", name, namespace) for name in (was, now))
     if old is None or new is None:
